@@ -1,0 +1,1 @@
+"""Measures how far an audio-language model's answers shift with the voice that asks."""

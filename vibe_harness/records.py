@@ -1,0 +1,131 @@
+"""The nouns of the harness, frozen and typed. This module imports nothing else of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Outcome(StrEnum):
+    """How a request to a model ended. Every request has exactly one outcome; none is ever turned into another."""
+
+    OK = "ok"  # the model wrote an answer and ended it
+    TRUNCATED = "truncated"  # it wrote text and ran into the token limit
+    EMPTY = "empty"  # it ended without any text
+    REFUSED = "refused"  # it declined to do the task
+    BLOCKED = "blocked"  # a filter of the engine withheld the answer
+    ERROR = "error"  # the call failed; asked again when the run is resumed
+
+
+class Reading(StrEnum):
+    """What the extraction of one attribute from one response gave. Only `VALUE` enters a distribution."""
+
+    VALUE = "value"
+    UNKNOWN = "unknown"  # the response speaks of the attribute without settling it: "unclear", "not stated"
+    NONE = "none"  # the response does not speak of it, or there was no answer to read
+    UNPARSED = "unparsed"  # the extractor's answer could not be read
+    ERROR = "error"  # the extractor's call failed; asked again when the run is resumed
+
+
+@dataclass(frozen=True, slots=True)
+class Waveform:
+    """Decoded audio.
+
+    samples: float32, shape (n,), mono, full scale is [-1, 1]. rate: samples per second (Hz).
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One recording of one speaker: a row of a corpus manifest."""
+
+    id: str  # unique over corpus, speaker and clip: "CORPUS/SPEAKER/NAME"
+    file: str  # path below the corpus folder, with forward slashes
+    speaker: str
+    groups: Mapping[str, str]  # every further column: dimension or stratum -> group, "gender" -> "female"
+    text: str | None = None  # what is said
+    sentence_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The settings of one generation."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model: a rendered prompt, with a clip to hear or (for an extractor) without."""
+
+    id: str  # digest of everything that can change the answer; see pipeline.plan
+    task: str
+    variant: str  # name of the prompt variant
+    clip: str  # Clip.id
+    prompt: str
+    generation: Generation
+    audio: Callable[[], Waveform] | None = None  # decodes when called, so that nobody holds audio longer than needed
+    schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """How one request ended."""
+
+    request: str  # Request.id
+    outcome: Outcome
+    text: str = ""
+    finish_reason: str | None = None  # in the engine's own word
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float | None = None  # from sending to the last token
+    served_model: str | None = None  # model name and version as the engine reported it
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one response says of one attribute."""
+
+    request: str
+    task: str
+    variant: str
+    clip: str
+    speaker: str
+    attribute: str
+    outcome: Outcome  # of the response
+    reading: Reading  # of the attribute
+    raw: tuple[str, ...] = ()  # as the extractor wrote them
+    values: tuple[str, ...] = ()  # canonical, each once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One reading of one metric. `value` is None where the metric is undefined, and `undefined` says why."""
+
+    metric: str
+    task: str
+    variant: str
+    dimension: str
+    attribute: str | None = None  # None: the score of the task as a whole
+    value: float | None = None
+    undefined: str | None = None
+    p_value: float | None = None
+    null_mean: float | None = None  # of the statistic under the permutation null
+    null_p95: float | None = None
+    at_least: float | None = None  # lower end of the bracket: its expectation is never over the truth
+    interval: tuple[float, float] | None = None  # 95 %
+    permuted: str | None = None  # what was permuted within what: "speakers", "speakers within gender"
+    permutations: int | None = None
+    exact: bool | None = None  # all assignments were enumerated
+    detail: Mapping[str, Any] = field(default_factory=dict)  # the metric's own figures, by group where it has them

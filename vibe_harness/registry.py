@@ -1,0 +1,97 @@
+"""One generic registry: names to lazily imported things, open to other packages through entry points."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Iterable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar, cast
+
+from vibe_harness.errors import UserError
+
+T = TypeVar("T")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence that helps with a mistyped name: the near ones, or all that there are."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(repr(n) for n in near)}?"
+    return f"Known: {', '.join(known) or 'none'}."
+
+
+class Registry(Generic[T]):
+    """Maps a name to an object that is imported on first use.
+
+    kind: what is registered, in words ("backend"), for messages.
+    group: entry-point group by which other packages add theirs.
+    builtin: name -> "module:attribute".
+    """
+
+    def __init__(self, kind: str, group: str, builtin: dict[str, str] | None = None) -> None:
+        self.kind = kind
+        self.group = group
+        self._lazy: dict[str, str] = dict(builtin or {})
+        self._loaded: dict[str, T] = {}
+        self._plugins: dict[str, EntryPoint] | None = None
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator that adds an object under a name. Raises UserError where the name is taken."""
+
+        def add(thing: T) -> T:
+            if name in self._loaded or name in self._lazy or name in self._entry_points():
+                raise UserError(f"two things claim the {self.kind} name '{name}': rename one of them")
+            self._loaded[name] = thing
+            return thing
+
+        return add
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted({*self._lazy, *self._loaded, *self._entry_points()})
+
+    def get(self, name: str) -> T:
+        """The object of that name. Raises UserError with a suggestion where there is none."""
+        if name not in self._loaded:
+            plugins = self._entry_points()
+            if name in self._lazy:
+                module, attribute = self._lazy[name].split(":")
+                self._loaded[name] = cast(T, getattr(importlib.import_module(module), attribute))
+            elif name in plugins:
+                self._loaded[name] = self._load_plugin(plugins[name])
+            else:
+                raise UserError(f"unknown {self.kind} '{name}'. {did_you_mean(name, self.names())}")
+        return self._loaded[name]
+
+    def _load_plugin(self, plugin: EntryPoint) -> T:
+        try:
+            return cast(T, plugin.load())
+        except (ImportError, AttributeError) as error:
+            raise UserError(
+                f"the {self.kind} '{plugin.name}' of package '{_owner(plugin)}' does not load: {error}"
+            ) from error
+
+    def _entry_points(self) -> dict[str, EntryPoint]:
+        if self._plugins is None:
+            found: dict[str, EntryPoint] = {}
+            for point in entry_points(group=self.group):
+                if point.name in self._lazy or point.name in self._loaded:
+                    raise UserError(
+                        f"package '{_owner(point)}' claims the {self.kind} name '{point.name}', which is built in: "
+                        "rename it there, or uninstall that package"
+                    )
+                if point.name in found:
+                    raise UserError(
+                        f"packages '{_owner(found[point.name])}' and '{_owner(point)}' both claim the {self.kind} "
+                        f"name '{point.name}': uninstall one of them"
+                    )
+                found[point.name] = point
+            self._plugins = found
+        return self._plugins
+
+
+def _owner(point: EntryPoint) -> str:
+    dist: Any = point.dist
+    return str(dist.name) if dist is not None else point.value
