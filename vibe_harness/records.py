@@ -94,6 +94,18 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
+class Extraction:
+    """What an extractor read in one response."""
+
+    request: str  # Request.id of the response
+    readings: Mapping[str, Reading]  # by attribute
+    raw: Mapping[str, tuple[str, ...]]  # by attribute, as the extractor wrote them; only those with a value
+    refused: bool = False  # the response declines the task and gives no value
+    text: str = ""  # the extractor's own answer
+    error: str | None = None  # why the call failed or could not be read
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What one response says of one attribute."""
 
@@ -114,9 +126,6 @@ class Score:
     """One reading of one metric. `value` is None where the metric is undefined, and `undefined` says why."""
 
     metric: str
-    task: str
-    variant: str
-    dimension: str
     attribute: str | None = None  # None: the score of the task as a whole
     value: float | None = None
     undefined: str | None = None

@@ -1,0 +1,109 @@
+"""What the cards may say: tasks and models. Unknown keys are refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+FilePath = Annotated[str, StringConstraints(min_length=1)]
+
+
+class Card(BaseModel):
+    """The base of every card: frozen, and strict about its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Attribute(Card):
+    """One thing that is read in every response of a task."""
+
+    values: Literal["open"] | list[str] = Field(description="'open', or the closed list of values")
+    up_to: int = Field(1, ge=1, le=20, description="how many values one response may give")
+    aliases: FilePath | None = Field(None, description="YAML file of canonical value -> other spellings")
+    label: str | None = Field(None, description="the line label that the rules extractor looks for")
+    description: str | None = Field(None, description="what the extractor is told about the attribute")
+
+    @model_validator(mode="after")
+    def _closed_values_differ(self) -> Attribute:
+        if isinstance(self.values, list):
+            folded = [value.casefold().strip() for value in self.values]
+            if len(folded) < 2 or len(set(folded)) < len(folded) or not all(folded):
+                raise ValueError("a closed list needs at least two values, each different and not empty")
+        return self
+
+
+class Sampling(Card):
+    """The generation settings of a task: the same for every model."""
+
+    max_tokens: int = Field(512, ge=1)
+    temperature: float = Field(0.0, ge=0, le=2)
+
+
+class ExtractionPart(Card):
+    """How attributes are read from the responses of a task."""
+
+    template: FilePath = Field(description="Jinja template of the extractor's prompt")
+    attributes: dict[Identifier, Attribute] = Field(min_length=1)
+    max_tokens: int = Field(512, ge=1, description="limit of the extractor's answer")
+
+
+class TaskCard(Card):
+    """A task: what is asked, what is read from the answers, and how it is scored."""
+
+    task: Name
+    version: int = Field(ge=1)
+    kind: Literal["open_ended"] = "open_ended"
+    description: str = Field(min_length=1, description="one line, for listings")
+    prompts: dict[Identifier, FilePath] = Field(
+        min_length=1, description="prompt variant -> Jinja template; the first is the default"
+    )
+    generation: Sampling = Sampling()
+    extraction: ExtractionPart
+    dimensions: dict[Identifier, list[Name]] = Field(
+        min_length=1, description="dimension -> the corpora that are meant for it"
+    )
+    metrics: list[Name] = Field(["ntvd", "refusal_ntvd", "diversity"], min_length=1)
+    notes: str | None = None
+
+
+class Layout(Card):
+    """Where the clip stands in the prompt, for engines that take one string."""
+
+    before: str = Field("", description="text ahead of the clip, system turn and placeholder included")
+    after: str = Field("", description="text between the clip and the task's own words")
+    end: str = Field("", description="text after the task's words: where the model's turn begins")
+    system: str | None = Field(None, description="system message, for engines that take messages")
+
+
+class ModelCard(Card):
+    """A model: which engine runs it, how it is addressed, and what it can take."""
+
+    model: Name
+    backend: Name
+    id: str = Field(min_length=1, description="id on the hub, or the name the server knows")
+    revision: str | None = Field(None, description="commit or version of the weights")
+    description: str = ""
+    audio: bool = Field(True, description="takes a clip; false for a text model, such as an extractor")
+    layout: Layout = Layout()
+    sample_rate: int = Field(16_000, ge=4_000, le=192_000, description="Hz; clips are resampled to it")
+    max_seconds: float | None = Field(None, gt=0, description="longest clip the model takes")
+    long_clips: Literal["refuse", "truncate"] = Field("refuse", description="what happens to a longer one")
+    args: dict[str, Any] = Field({}, description="the backend's arguments that can change an answer")
+    connection: dict[str, Any] = Field({}, description="the backend's arguments that cannot: address, retries, ...")
+    extractor: Name | None = Field(None, description="extractor for this model's responses, where not the default")
+    corpus: Name | None = Field(None, description="corpus that a run takes where none is named")
+    simulated: bool = Field(False, description="not a real model: kept out of leaderboards unless asked for")
+    licence: str | None = None
+    notes: str | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """What can change an answer: part of every response's key."""
+        return self.model_dump(
+            mode="json",
+            include={
+                "backend", "id", "revision", "layout", "sample_rate", "max_seconds", "long_clips", "args", "simulated",
+            },
+        )  # fmt: skip

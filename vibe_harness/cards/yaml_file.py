@@ -1,0 +1,139 @@
+"""Reading a YAML card: safely, with the line of every field, with includes resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from vibe_harness.errors import UserError
+
+
+@dataclass(frozen=True)
+class CardSource:
+    """A card's content after includes, with the place each field came from."""
+
+    path: Path
+    data: dict[str, Any]
+    places: Mapping[tuple[str | int, ...], str]  # path of keys -> "FILE:LINE"
+
+    def place(self, keys: Sequence[str | int]) -> str:
+        """The file and line of a field, or of the nearest thing around it."""
+        for end in range(len(keys), -1, -1):
+            found = self.places.get(tuple(keys[:end]))
+            if found:
+                return found
+        return str(self.path)
+
+
+class _CardLoader(yaml.SafeLoader):
+    """SafeLoader without aliases (they hide what a card says) and without repeated keys (the last would win)."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(
+                None, None, "anchors and aliases are not used in cards: write it out, or use include", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Hashable] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable) and key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key '{key}' stands twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep=deep)
+
+
+def read_yaml(path: Path) -> CardSource:
+    """Read one YAML file that holds a mapping.
+
+    Raises UserError, naming file and line, for what is not UTF-8, not YAML, not a mapping, or uses tags that build
+    objects.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    loader = _CardLoader(text)
+    try:
+        node = loader.get_single_node()
+        data = loader.construct_document(node) if node is not None else None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{path}:{line}: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+    finally:
+        loader.dispose()  # type: ignore[no-untyped-call]
+    if node is None or not isinstance(data, dict):
+        raise UserError(f"{path}:1: a card is a mapping of fields, as in 'task: story'")
+    places: dict[tuple[str | int, ...], str] = {}
+    _note_places(node, (), str(path), places)
+    return CardSource(path, data, places)
+
+
+def _note_places(
+    node: yaml.Node, keys: tuple[str | int, ...], file: str, places: dict[tuple[str | int, ...], str]
+) -> None:
+    places.setdefault(keys, f"{file}:{node.start_mark.line + 1}")
+    if isinstance(node, yaml.MappingNode):
+        for key_node, value in node.value:
+            inner = (*keys, str(key_node.value))
+            places[inner] = f"{file}:{key_node.start_mark.line + 1}"
+            _note_places(value, inner, file, places)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _note_places(value, (*keys, index), file, places)
+
+
+def read_card(path: Path, within: Path | None = None) -> CardSource:
+    """Read a card and merge what it includes: mappings key by key, anything else replaced by the including card.
+
+    `include` names a file, or a list of files, relative to the card; it stays inside `within` (by default the folder
+    of the card that was asked for). Raises UserError for a loop and for an include outside that folder.
+    """
+    return _read_including(path, (within or path.parent).resolve(), ())
+
+
+def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSource:
+    resolved = path.resolve()
+    if resolved in trail:
+        loop = " -> ".join(p.name for p in (*trail[trail.index(resolved) :], resolved))
+        raise UserError(f"{path}: includes go round in a circle: {loop}")
+    if not resolved.is_relative_to(within):
+        raise UserError(f"{trail[-1] if trail else path}: include '{path}' lies outside of {within}")
+    card = read_yaml(path)
+    includes = card.data.pop("include", [])
+    if isinstance(includes, str):
+        includes = [includes]
+    if not isinstance(includes, list) or not all(isinstance(name, str) for name in includes):
+        raise UserError(f"{card.place(['include'])}: include takes a file name or a list of them")
+    data: dict[str, Any] = {}
+    places: dict[tuple[str | int, ...], str] = {}
+    for name in includes:
+        if not (path.parent / name).is_file():
+            raise UserError(f"{card.place(['include'])}: there is no file '{name}' beside {path.name}")
+        base = _read_including(path.parent / name, within, (*trail, resolved))
+        data = _merged(data, base.data)
+        places |= base.places
+    return CardSource(path, _merged(data, card.data), {**places, **card.places})
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
