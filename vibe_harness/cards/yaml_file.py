@@ -34,7 +34,7 @@ class _CardLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(
                 None, None, "anchors and aliases are not used in cards: write it out, or use include", event.start_mark
             )
@@ -76,7 +76,7 @@ def read_yaml(path: Path) -> CardSource:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     finally:
-        loader.dispose()  # type: ignore[no-untyped-call]
+        loader.dispose()
     if node is None or not isinstance(data, dict):
         raise UserError(f"{path}:1: a card is a mapping of fields, as in 'task: story'")
     places: dict[tuple[str | int, ...], str] = {}

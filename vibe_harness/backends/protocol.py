@@ -1,0 +1,107 @@
+"""What every engine offers, and how one is opened from a model card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import UserError
+from vibe_harness.records import Request, Response
+from vibe_harness.registry import Registry, did_you_mean
+
+
+class Backend(Protocol):
+    """A running engine. Closed by whoever opened it."""
+
+    def describe(self) -> Mapping[str, str]:
+        """The engine's name and version, and what else a reader needs to run it again. No secrets."""
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Answer requests, in any order, each exactly once.
+
+        Requests are taken as the engine has room for them, never all at once, so that memory stays flat. A request
+        that fails is a Response with outcome `error`; EngineError is raised where going on is of no use.
+        """
+
+    def close(self) -> None:
+        """Release the engine and its memory."""
+
+
+class Options(BaseModel):
+    """The base of what a backend may be told: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Engine(Protocol):
+    """What a backend registers: its options and how to open it."""
+
+    Arguments: type[Options]  # can change an answer: part of every response's key
+    Connection: type[Options]  # cannot: addresses, retries, how many at once
+
+    def __call__(self, card: ModelCard, tasks: Sequence[Task]) -> Backend:
+        """Open the engine. tasks: what will be asked, so that it can be sized. Raises UserError or EngineError."""
+
+
+BACKENDS: Registry[Engine] = Registry(
+    "backend",
+    "vibe_harness.backends",
+    {
+        "simulated": "vibe_harness.backends.simulated:SimulatedEngine",
+        "openai": "vibe_harness.backends.openai_server:OpenAIEngine",
+    },
+)
+
+
+def check_options(card: ModelCard) -> None:
+    """Raise UserError where a card gives its backend an argument that this backend does not take."""
+    engine = BACKENDS.get(card.backend)
+    for part, given, options in (
+        ("args", card.args, engine.Arguments),
+        ("connection", card.connection, engine.Connection),
+    ):
+        try:
+            options.model_validate(given)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            name = ".".join(str(key) for key in fault["loc"])
+            what = f"{fault['msg'].removeprefix('Value error, ')}"
+            if fault["type"] == "extra_forbidden":
+                what = (
+                    f"the backend '{card.backend}' takes no such argument. {did_you_mean(name, options.model_fields)}"
+                )
+            raise UserError(f"model '{card.model}': {part}.{name}: {what}") from None
+
+
+def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:
+    """The card with `--model-args` laid over it.
+
+    A name is looked for among the backend's connection options, its arguments, and the card's own fields, in this
+    order. Raises UserError for a name that is none of them.
+    """
+    engine = BACKENDS.get(card.backend)
+    own = set(ModelCard.model_fields) - {"model", "backend", "args", "connection", "simulated"}
+    data = card.model_dump()
+    for name, value in overrides.items():
+        if name in engine.Connection.model_fields:
+            data["connection"][name] = value
+        elif name in engine.Arguments.model_fields:
+            data["args"][name] = value
+        elif name in own:
+            data[name] = value
+        else:
+            known = own | set(engine.Connection.model_fields) | set(engine.Arguments.model_fields)
+            raise UserError(
+                f"--model-args {name}: the model '{card.model}' has no such argument. {did_you_mean(name, known)}"
+            )
+    try:
+        changed = ModelCard.model_validate(data)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise UserError(f"--model-args {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    check_options(changed)
+    return changed

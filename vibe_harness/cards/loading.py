@@ -1,0 +1,203 @@
+"""Finding cards by name, checking them, and binding them to their templates and alias files."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.schema import Card, ModelCard, TaskCard
+from vibe_harness.cards.templates import TemplateSet, find_file
+from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
+from vibe_harness.errors import UserError
+from vibe_harness.library import library_root
+from vibe_harness.registry import did_you_mean
+
+PROMPT_VARIABLES = frozenset({"text"})
+EXTRACTION_VARIABLES = frozenset({"response", "attributes", "task"})
+
+AnyCard = TypeVar("AnyCard", bound=Card)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task card with its templates and aliases, ready to use."""
+
+    card: TaskCard
+    path: Path
+    templates: TemplateSet
+    aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
+    digest: str  # of the card, its templates and its alias files
+
+    @property
+    def name(self) -> str:
+        return self.card.task
+
+    def prompt(self, variant: str, text: str | None) -> str:
+        """The words of the task, rendered. text: what the clip says, for prompts that quote it."""
+        return self.templates.render(self.card.prompts[variant], {"text": text})
+
+    def extraction_prompt(self, response: str) -> str:
+        """The extractor's prompt for one response."""
+        part = self.card.extraction
+        return self.templates.render(
+            part.template, {"response": response, "attributes": part.attributes, "task": self.card}
+        )
+
+
+class CardIndex:
+    """The cards of the library and of the user's own folders, found by name.
+
+    A folder holds tasks/, models/ and templates/. A card's name is its file's name.
+    """
+
+    def __init__(self, include_paths: Sequence[Path] = ()) -> None:
+        for folder in include_paths:
+            if not folder.is_dir():
+                raise UserError(f"--include-path {folder}: no such folder")
+        self.roots = (*include_paths, library_root())
+
+    def task_names(self) -> list[str]:
+        return sorted(self._files("tasks"))
+
+    def model_names(self) -> list[str]:
+        return sorted(self._files("models"))
+
+    def tasks(self, patterns: Sequence[str]) -> list[Task]:
+        """The tasks that names, globs or card files stand for, each once, in the order given."""
+        files = self._files("tasks")
+        paths: dict[Path, None] = {}
+        for pattern in patterns:
+            if pattern.endswith((".yaml", ".yml")):
+                paths[Path(pattern)] = None
+                continue
+            matches = fnmatch.filter(sorted(files), pattern)
+            if not matches:
+                raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
+            paths.update((files[name], None) for name in matches)
+        if not paths:
+            raise UserError(f"no task was named. {did_you_mean('', files)}")
+        tasks = [self.load_task(path) for path in paths]
+        names = [task.name for task in tasks]
+        for name in names:
+            if names.count(name) > 1:
+                raise UserError(f"two of the cards asked for are named '{name}': rename one")
+        return tasks
+
+    def load_task(self, path: Path) -> Task:
+        """Load and check one task card, its templates and alias files."""
+        source, card = _load(path, TaskCard, "task", self._root_of(path))
+        templates = TemplateSet(self._template_roots(path))
+        texts: dict[str, str] = {}
+        for variant, name in card.prompts.items():
+            _with_place(source, ["prompts", variant], lambda name=name: templates.check(name, PROMPT_VARIABLES))
+            texts |= templates.sources(name)
+        template = card.extraction.template
+        _with_place(source, ["extraction", "template"], lambda: templates.check(template, EXTRACTION_VARIABLES))
+        texts |= templates.sources(template)
+        aliases: dict[str, Mapping[str, str]] = {}
+        for attribute, spec in card.extraction.attributes.items():
+            if spec.aliases:
+                aliases[attribute] = _read_aliases(find_file(templates.roots, spec.aliases))
+        content = {"card": card.model_dump(mode="json", exclude={"notes"}), "templates": texts, "aliases": aliases}
+        return Task(card, path, templates, aliases, digest(content))
+
+    def model(self, name: str) -> ModelCard:
+        """The model card of that name, or in that file."""
+        if name.endswith((".yaml", ".yml")):
+            path = Path(name)
+        else:
+            files = self._files("models")
+            if name not in files:
+                raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}")
+            path = files[name]
+        return _load(path, ModelCard, "model", self._root_of(path))[1]
+
+    def _files(self, folder: str) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for root in self.roots:
+            for path in sorted((root / folder).rglob("*.y*ml")):
+                if path.stem in found:
+                    raise UserError(
+                        f"two cards claim the name '{path.stem}': {found[path.stem]} and {path}: rename one"
+                    )
+                found[path.stem] = path
+        return found
+
+    def _root_of(self, path: Path) -> Path:
+        """The folder that a card may include from: its root's, or its own where it lies in none."""
+        for root in self.roots:
+            if path.resolve().is_relative_to(root.resolve()):
+                return root
+        return path.parent
+
+    def _template_roots(self, path: Path) -> list[Path]:
+        root = self._root_of(path)
+        if root not in self.roots:  # a card of its own: templates beside it, or in templates/ beside tasks/
+            own = path.parent.parent / "templates" if path.parent.name == "tasks" else path.parent
+        else:
+            own = root / "templates"
+        return [*dict.fromkeys([own, library_root() / "templates"])]
+
+
+def _load(path: Path, model: type[AnyCard], kind: str, within: Path) -> tuple[CardSource, AnyCard]:
+    source = read_card(path, within)
+    try:
+        card = model.model_validate(source.data)
+    except ValidationError as error:
+        raise UserError("\n".join(_explain(source, model, error))) from None
+    name = getattr(card, kind)
+    if name != path.stem:
+        raise UserError(f"{source.place([kind])}: the card says '{kind}: {name}' but its file is named '{path.stem}'")
+    return source, card
+
+
+def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
+    """One line a fault: file, line, field, what is wrong."""
+    for fault in error.errors():
+        keys = [key for key in fault["loc"] if not str(key).startswith(("literal[", "list[", "function-"))]
+        field = ".".join(str(key) for key in keys)
+        place = source.place(keys)
+        if fault["type"] == "extra_forbidden":
+            known = model.model_fields if len(keys) == 1 else ()
+            hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or mend its spelling."
+            yield f"{place}: unknown field '{field}'. {hint}"
+        elif fault["type"] == "missing":
+            yield f"{place}: the field '{field}' is missing"
+        else:
+            yield f"{place}: {field}: {fault['msg'].removeprefix('Value error, ')}"
+
+
+def _with_place(source: CardSource, keys: Sequence[str], check: object) -> None:
+    assert callable(check)
+    try:
+        check()
+    except UserError as error:
+        raise UserError(f"{source.place(keys)}: {error}") from None
+
+
+def _read_aliases(path: Path) -> dict[str, str]:
+    """Spelling -> canonical value. Raises UserError where one spelling has two values, or aliases chain."""
+    source = read_yaml(path)
+    aliases: dict[str, str] = {}
+    for canonical, spellings in source.data.items():
+        if not isinstance(spellings, list) or not all(isinstance(s, str) for s in [canonical, *spellings]):
+            raise UserError(f"{source.place([str(canonical)])}: write it as 'canonical value: [spelling, spelling]'")
+        for spelling in spellings:
+            if spelling in aliases:
+                raise UserError(
+                    f"{source.place([canonical])}: '{spelling}' already stands for '{aliases[spelling]}': remove one"
+                )
+            aliases[spelling] = canonical
+    chained = sorted(set(aliases) & set(source.data))
+    if chained:
+        raise UserError(
+            f"{source.place([chained[0]])}: '{chained[0]}' is a canonical value and also an alias of "
+            f"'{aliases[chained[0]]}': remove one"
+        )
+    return aliases
