@@ -59,9 +59,7 @@ class Plan:
                     )
 
 
-def request_id(
-    identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: HeardClip
-) -> str:
+def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: HeardClip) -> str:
     """Digest (32 hex digits) of everything that can change an answer, so that no other answer is ever taken for it.
 
     identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments).

@@ -1,0 +1,162 @@
+"""`vibe-harness run`: the main job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vibe_harness.errors import UserError
+
+if TYPE_CHECKING:
+    from vibe_harness.pipeline.prepare import Prepared
+
+
+def split_commas(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str]:
+    """An option that takes a list, separated by commas, repeated, or both."""
+    return [item.strip() for part in value for item in part.split(",") if item.strip()]
+
+
+def parse_model_args(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
+    """`name=value,name=value`, values read as YAML scalars; a value that holds commas is given in brackets."""
+    import yaml
+
+    found: dict[str, Any] = {}
+    for part in value:
+        for item in _split_outside_brackets(part):
+            name, equals, text = item.partition("=")
+            if not equals or not name.strip():
+                raise click.BadParameter(f"'{item}' is not of the form name=value")
+            try:
+                found[name.strip()] = yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                raise click.BadParameter(f"'{text}' is not a value: {error}") from None
+    return found
+
+
+def _split_outside_brackets(text: str) -> list[str]:
+    items, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth == 0:
+            items.append(text[start:index])
+            start = index + 1
+    return [item for item in [*items, text[start:]] if item.strip()]
+
+
+def read_config(context: click.Context, parameter: click.Parameter, value: Path | None) -> None:
+    """Options from a YAML file; what is typed on the command line wins. Unknown names are refused."""
+    if value is None:
+        return
+    from vibe_harness.cards.yaml_file import read_yaml
+    from vibe_harness.registry import did_you_mean
+
+    source = read_yaml(value)
+    known = {p.name: p for p in context.command.params if p.name and p.name != "config"}
+    defaults: dict[str, Any] = {}
+    for name, given in source.data.items():
+        key = name.replace("-", "_")
+        if key not in known:
+            raise UserError(f"{source.place([name])}: unknown option '{name}'. {did_you_mean(key, known)}")
+        if isinstance(given, Mapping):
+            given = ",".join(f"{inner}={json.dumps(value)}" for inner, value in given.items())
+        defaults[key] = [given] if getattr(known[key], "multiple", False) and not isinstance(given, list) else given
+    context.default_map = {**(context.default_map or {}), **defaults}
+
+
+@click.command(name="run")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    callback=read_config,
+    is_eager=True,
+    expose_value=False,
+    help="YAML file of these options; the command line wins.",
+)
+@click.option("--model", required=True, help="Model card: a name, or a YAML file.")
+@click.option("--model-args", multiple=True, callback=parse_model_args, help="Overrides for the model: name=value,...")
+@click.option(
+    "--tasks",
+    multiple=True,
+    required=True,
+    callback=split_commas,
+    help="Tasks: names, globs or YAML files, separated by commas.",
+)
+@click.option("--corpus", help="Corpus: a name, or a manifest (CSV, JSONL, Parquet). Default: the model card's own.")
+@click.option(
+    "--dimension",
+    "dimensions",
+    multiple=True,
+    callback=split_commas,
+    help="Compare the groups of these columns. Default: those of the tasks that the corpus has.",
+)
+@click.option("--extractor", help="Reads attributes from answers: 'rules' or a model card.")
+@click.option("--limit", type=click.IntRange(min=1), help="So many clips, drawn evenly over groups and speakers.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--tau",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="A value counts when seen at least so often.",
+)
+@click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
+@click.option("--skip-bad-clips", is_flag=True, help="Leave out clips that cannot be used, and say so.")
+@click.option(
+    "--include-path",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder with your own tasks/, models/ and templates/.",
+)
+@click.option("--output-path", type=click.Path(path_type=Path), help="Run folder. Default: one below runs/.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked, and show the first prompt.")
+@click.pass_context
+def command(context: click.Context, as_json: bool, dry_run: bool, **options: Any) -> int:
+    """Ask a model with recordings, read its answers and score how far they shift between groups."""
+    from vibe_harness.cli.terminal import TerminalProgress, print_results
+    from vibe_harness.pipeline.prepare import Question, prepare
+    from vibe_harness.pipeline.results import to_json
+    from vibe_harness.pipeline.run import run
+
+    progress = TerminalProgress()
+    prepared = prepare(Question(**options), progress)
+    if dry_run:
+        _print_dry_run(prepared, as_json)
+        return 0
+    results = run(prepared, progress)
+    if as_json:
+        click.echo(json.dumps(to_json(results), indent=2, ensure_ascii=False))
+    else:
+        print_results(results, prepared.folder)
+    return 0 if results.reliable else 1
+
+
+def _print_dry_run(prepared: Prepared, as_json: bool) -> None:
+    from vibe_harness.pipeline.generate import answered
+    from vibe_harness.pipeline.run_folder import RunFolder
+
+    plan = prepared.plan
+    done = answered(RunFolder(prepared.folder).responses)
+    requests = plan.requests()
+    first = next(requests)
+    already = int(first.id in done) + sum(request.id in done for request in requests)
+    seconds = sum(heard.seconds for heard in plan.clips)
+    if as_json:
+        data = {
+            "requests": len(plan), "answered": already, "clips": len(plan.clips), "audio_seconds": seconds,
+            "dimensions": list(prepared.dimensions), "folder": str(prepared.folder), "first_prompt": first.prompt,
+        }  # fmt: skip
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        return
+    layout = plan.model.layout
+    click.echo(
+        f"{len(plan)} requests to {plan.model.model} over {len(plan.clips)} clips of {prepared.corpus.name} "
+        f"({seconds / 60:.1f} min of audio each time); {already} are answered already in {prepared.folder}.\n"
+        f"Compared by {', '.join(prepared.dimensions)}; read by the extractor {prepared.extractor}.\n"
+        f"The first prompt, with clip {first.clip}:\n"
+    )
+    click.echo(f"{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")
