@@ -71,7 +71,8 @@ class RunFolder:
         strangers = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
         if strangers:
             raise UserError(
-                f"{self.path}: not empty and not a run folder (it holds {strangers[0]}): name another with --output-path"
+                f"{self.path}: not empty and not a run folder (it holds {strangers[0]}): name another with "
+                "--output-path"
             )
         write_json(self.asked, {"format": FORMAT, "asked": dict(asked), "machine": machine()})
 
