@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.journal import Journal, read_journal
 
-RECORDS = st.lists(st.dictionaries(st.text(), st.text() | st.integers() | st.none(), max_size=3), min_size=1, max_size=5)
+RECORDS = st.lists(
+    st.dictionaries(st.text(), st.text() | st.integers() | st.none(), max_size=3), min_size=1, max_size=5
+)
 
 
 def write(path, records):

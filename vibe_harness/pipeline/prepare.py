@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from vibe_harness.extraction.protocol import EXTRACTORS
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.plan import HeardClip, Plan
 from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
 from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean
@@ -59,10 +60,6 @@ class Prepared:
     bad_clips: Mapping[str, str]  # clip id -> reason; left out
     folder: Path
 
-    def asked(self) -> dict[str, Any]:
-        """What makes this run another run: everything that changes responses or readings."""
-        return asked(self)
-
 
 def prepare(question: Question, progress: Progress) -> Prepared:
     """Find, load and check everything a run needs. Raises UserError for whatever would fail later."""
@@ -99,10 +96,11 @@ def prepare(question: Question, progress: Progress) -> Prepared:
         folder=Path(),
     )
     default = Path("runs") / f"{model.model}-{corpus.name}-{digest(asked(prepared), 8)}"
-    return Prepared(**{**prepared.__dict__, "folder": question.output_path or default})
+    return replace(prepared, folder=question.output_path or default)
 
 
 def asked(prepared: Prepared) -> dict[str, Any]:
+    """What makes a run another run: everything that changes responses or readings."""
     plan, question = prepared.plan, prepared.question
     extractor = prepared.extractor
     if extractor not in EXTRACTORS.names():
@@ -119,6 +117,36 @@ def asked(prepared: Prepared) -> dict[str, Any]:
         "limit": question.limit,
         "seed": question.seed,
     }
+
+
+def record_of(prepared: Prepared) -> RunRecord:
+    """What the run folder keeps of a question, so that it can be scored again without anything else."""
+    plan, corpus = prepared.plan, prepared.corpus
+    tasks = [
+        TaskRecord(
+            card=task.card,
+            digest=task.digest,
+            prompts={
+                name: task.templates.sources(task.card.prompts[name])[task.card.prompts[name]] for name in variants
+            },
+            variants=variants,
+        )
+        for task in plan.tasks
+        for variants in [plan.variants[task.name]]
+    ]
+    return RunRecord(
+        model=plan.model,
+        tasks=tasks,
+        corpus=corpus.name,
+        corpus_synthetic=corpus.synthetic,
+        corpus_licence=corpus.licence,
+        dimensions=prepared.dimensions,
+        speaker_strata={},
+        extractor=prepared.extractor,
+        seed=prepared.question.seed,
+        bad_clips=prepared.bad_clips,
+        machine=machine(),
+    )
 
 
 def settings_of(question: Question) -> Settings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from contextlib import closing
 
 from vibe_harness.backends.protocol import BACKENDS
@@ -9,13 +11,13 @@ from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import open_extractor
 from vibe_harness.pipeline.extract import READABLE, extract
 from vibe_harness.pipeline.generate import generate
-from vibe_harness.pipeline.journal import read_journal
+from vibe_harness.pipeline.journal import Journal, read_journal
 from vibe_harness.pipeline.observe import write_clips, write_observations
-from vibe_harness.pipeline.prepare import Prepared, settings_of
+from vibe_harness.pipeline.prepare import Prepared, asked, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import FORMAT, Results, write_results
+from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.score import read_frame, score_task
+from vibe_harness.pipeline.score import score_run
 from vibe_harness.records import Outcome
 
 
@@ -27,11 +29,11 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     """
     folder = RunFolder(prepared.folder)
     with folder.locked():
-        folder.claim(prepared.asked())
+        folder.claim(asked(prepared), record_of(prepared))
         write_clips(folder.clips, list(prepared.plan.clips))
         _generate(prepared, folder, progress)
         _extract(prepared, folder, progress)
-        results = score(prepared, folder, progress)
+        results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
         write_results(folder.results, results)
     return results
 
@@ -45,6 +47,7 @@ def _generate(prepared: Prepared, folder: RunFolder, progress: Progress) -> None
     with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
         engine = BACKENDS.get(plan.model.backend)
         with closing(engine(plan.model, plan.tasks)) as backend:
+            _note_engine(folder, "model", backend.describe())
             generate(plan, backend, folder.responses, tick)
     errors = [r["error"] for r in read_journal(folder.responses) if r["request"] in planned]
     if errors and all(error is not None for error in errors):
@@ -60,37 +63,12 @@ def _extract(prepared: Prepared, folder: RunFolder, progress: Progress) -> None:
         progress.stage(f"extracting with {prepared.extractor}", len(readable)) as tick,
         closing(open_extractor(prepared.extractor, prepared.index, plan.tasks)) as extractor,
     ):
+        _note_engine(folder, "extractor", extractor.describe())
         extract(folder.responses, folder.extractions, planned, extractor, tasks, tick)
         clips = {heard.clip.id: heard.clip for heard in plan.clips}
         write_observations(folder, clips, planned, extractor, tasks)
 
 
-def score(prepared: Prepared, folder: RunFolder, progress: Progress) -> Results:
-    """Score the observations of a run folder."""
-    question, plan = prepared.question, prepared.plan
-    settings = settings_of(question)
-    results = []
-    steps = [
-        (task, variant, dimension)
-        for task in plan.tasks
-        for variant in plan.variants[task.name]
-        for dimension in prepared.dimensions
-    ]
-    with progress.stage("scoring", len(steps)) as tick:
-        for task, variant, dimension in steps:
-            frame = read_frame(folder.observations, task.name, variant, dimension)
-            results.append(score_task(frame, task, variant, dimension, settings))
-            tick(1)
-    return Results(
-        format=FORMAT,
-        model=plan.model.model,
-        simulated=plan.model.simulated,
-        corpus=prepared.corpus.name,
-        corpus_synthetic=prepared.corpus.synthetic,
-        extractor=prepared.extractor,
-        tau=question.tau,
-        permutations=question.permutations,
-        seed=question.seed,
-        bad_clips=dict(prepared.bad_clips),
-        tasks=results,
-    )
+def _note_engine(folder: RunFolder, role: str, description: Mapping[str, str]) -> None:
+    with Journal(folder.engines) as journal:
+        journal.append({"role": role, **description, "time": time.time()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,11 @@ from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import METRICS, Settings
 from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
 from vibe_harness.pipeline.observe import GROUP_PREFIX
-from vibe_harness.pipeline.results import GroupCoverage, TaskResult
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult
+from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
 from vibe_harness.records import Outcome, Reading
+from vibe_harness.registry import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +43,50 @@ def metrics_of(tasks: Sequence[Task]) -> None:
                 )
 
 
+def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], progress: Progress) -> Results:
+    """Score the observations of a run folder; needs neither model nor cards nor corpus.
+
+    dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
+    """
+    import pyarrow.parquet as pq
+
+    record = folder.record()
+    if not folder.observations.is_file():
+        raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
+    columns = [
+        name.removeprefix(GROUP_PREFIX) for name in pq.read_schema(folder.observations).names if GROUP_PREFIX in name
+    ]
+    for name in dimensions:
+        if name not in columns:
+            raise UserError(f"--dimension {name}: the run has no such column. {did_you_mean(name, columns)}")
+    steps = [
+        (task, variant, dimension)
+        for task in record.tasks
+        for variant in task.variants
+        for dimension in (dimensions or record.dimensions)
+    ]
+    results = []
+    with progress.stage("scoring", len(steps)) as tick:
+        for task, variant, dimension in steps:
+            frame = read_frame(folder.observations, task.card.task, variant, dimension)
+            strata = tuple(record.speaker_strata.get(dimension, ()))
+            results.append(score_task(frame, task, variant, dimension, replace(settings, speaker_strata=strata)))
+            tick(1)
+    return Results(
+        format=FORMAT,
+        model=record.model.model,
+        simulated=record.model.simulated,
+        corpus=record.corpus,
+        corpus_synthetic=record.corpus_synthetic,
+        extractor=record.extractor,
+        tau=settings.tau,
+        permutations=settings.permutations,
+        seed=settings.seed,
+        bad_clips=record.bad_clips,
+        tasks=results,
+    )
+
+
 def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFrame:
     """Observations of one task and variant with the group of one dimension, sorted by request and attribute.
 
@@ -55,10 +103,10 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     return frame.sort_values(["request", "attribute"], ignore_index=True)
 
 
-def score_task(frame: pd.DataFrame, task: Task, variant: str, dimension: str, settings: Settings) -> TaskResult:
+def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
     """All metrics of a task card on one frame of observations (see `read_frame`), with coverage and warnings."""
     if frame.empty:
-        raise UserError(f"task '{task.name}': no response has a group in the dimension '{dimension}'")
+        raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
     speakers = speakers_of(frame)
     warnings = [*_missing_by_group(frame, speakers, settings)]
     without = float((frame["reading"] != Reading.VALUE).mean())
@@ -69,7 +117,7 @@ def score_task(frame: pd.DataFrame, task: Task, variant: str, dimension: str, se
     scores = [score for name in task.card.metrics for score in METRICS.get(name).compute(frame, settings)]
     warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
     return TaskResult(
-        task=task.name,
+        task=task.card.task,
         task_digest=task.digest,
         variant=variant,
         dimension=dimension,
