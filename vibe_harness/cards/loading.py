@@ -62,8 +62,9 @@ class CardIndex:
                 raise UserError(f"--include-path {folder}: no such folder")
         self.roots = (*include_paths, library_root())
 
-    def task_names(self) -> list[str]:
-        return sorted(self._files("tasks"))
+    def task_files(self) -> dict[str, Path]:
+        """Task name -> card file, sorted by name."""
+        return dict(sorted(self._files("tasks").items()))
 
     def model_names(self) -> list[str]:
         return sorted(self._files("models"))

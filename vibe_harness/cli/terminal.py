@@ -73,3 +73,17 @@ def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]
         "" if kept is None else f"{kept:.0%}",
         (with_value or "") if score.attribute is None and name is None else "",
     ]
+
+
+def print_table(headings: list[str], rows: list[list[str]]) -> None:
+    """Print a plain table that fits the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 140, highlight=False).print(table)
