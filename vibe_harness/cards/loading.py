@@ -42,6 +42,11 @@ class Task:
         """The words of the task, rendered. text: what the clip says, for prompts that quote it."""
         return self.templates.render(self.card.prompts[variant], {"text": text})
 
+    def prompt_source(self, variant: str) -> str:
+        """The template of a prompt, as written."""
+        name = self.card.prompts[variant]
+        return self.templates.sources(name)[name]
+
     def extraction_prompt(self, response: str) -> str:
         """The extractor's prompt for one response."""
         part = self.card.extraction

@@ -14,6 +14,9 @@ from vibe_harness.registry import did_you_mean
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
+    "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
+    "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
+    "models": ("vibe_harness.cli.models", "List and show the models."),
 }
 
 

@@ -61,12 +61,10 @@ if TYPE_CHECKING:
 @click.option("--output-path", type=click.Path(path_type=Path), help="Run folder. Default: one below runs/.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--dry-run", is_flag=True, help="Say what would be asked, and show the first prompt.")
-@click.pass_context
-def command(context: click.Context, as_json: bool, dry_run: bool, **options: Any) -> int:
+def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     """Ask a model with recordings, read its answers and score how far they shift between groups."""
-    from vibe_harness.cli.terminal import TerminalProgress, print_results
+    from vibe_harness.cli.terminal import TerminalProgress, show_results
     from vibe_harness.pipeline.prepare import Question, prepare
-    from vibe_harness.pipeline.results import to_json
     from vibe_harness.pipeline.run import run
 
     progress = TerminalProgress()
@@ -75,11 +73,7 @@ def command(context: click.Context, as_json: bool, dry_run: bool, **options: Any
         _print_dry_run(prepared, as_json)
         return 0
     results = run(prepared, progress)
-    if as_json:
-        click.echo(json.dumps(to_json(results), indent=2, ensure_ascii=False))
-    else:
-        print_results(results, prepared.folder)
-    return 0 if results.reliable else 1
+    return show_results(results, prepared.folder, as_json)
 
 
 def _print_dry_run(prepared: Prepared, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 import click
 
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, TaskResult
+from vibe_harness.pipeline.results import Results, TaskResult, to_json
 from vibe_harness.records import Score
 
 
@@ -22,7 +23,20 @@ class TerminalProgress(Progress):
         from tqdm import tqdm
 
         with tqdm(total=total, desc=name, file=sys.stderr, delay=2, dynamic_ncols=True, unit="") as bar:
-            yield lambda steps: bar.update(steps) and None
+
+            def tick(steps: int) -> None:
+                bar.update(steps)
+
+            yield tick
+
+
+def show_results(results: Results, folder: Path, as_json: bool) -> int:
+    """Print results for a person or for a program; returns the exit code: 1 where a score is not reliable."""
+    if as_json:
+        click.echo(json.dumps(to_json(results), indent=2, ensure_ascii=False))
+    else:
+        print_results(results, folder)
+    return 0 if results.reliable else 1
 
 
 def print_results(results: Results, folder: Path) -> None:

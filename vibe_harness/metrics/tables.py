@@ -28,7 +28,7 @@ class Speakers:
     def of(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """Index of the speaker of each row."""
         place = {name: index for index, name in enumerate(self.names)}
-        return frame["speaker"].astype(str).map(place).to_numpy(dtype=np.int64)
+        return np.asarray(frame["speaker"].astype(str).map(place), dtype=np.int64)
 
     def by_group(self, counts: Counts) -> Counts:
         """Sum counts (S, V) over the speakers of each group: (G, V)."""

@@ -126,9 +126,7 @@ def record_of(prepared: Prepared) -> RunRecord:
         TaskRecord(
             card=task.card,
             digest=task.digest,
-            prompts={
-                name: task.templates.sources(task.card.prompts[name])[task.card.prompts[name]] for name in variants
-            },
+            prompts={name: task.prompt_source(name) for name in variants},
             variants=variants,
         )
         for task in plan.tasks

@@ -53,9 +53,8 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    columns = [
-        name.removeprefix(GROUP_PREFIX) for name in pq.read_schema(folder.observations).names if GROUP_PREFIX in name
-    ]
+    names = pq.read_schema(folder.observations).names
+    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for name in dimensions:
         if name not in columns:
             raise UserError(f"--dimension {name}: the run has no such column. {did_you_mean(name, columns)}")
