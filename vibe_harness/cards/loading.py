@@ -15,7 +15,7 @@ from vibe_harness.cards.schema import Card, ModelCard, TaskCard
 from vibe_harness.cards.templates import TemplateSet, find_file
 from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
 from vibe_harness.errors import UserError
-from vibe_harness.library import library_root
+from vibe_harness.library import library_root, package_roots
 from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
@@ -65,7 +65,7 @@ class CardIndex:
         for folder in include_paths:
             if not folder.is_dir():
                 raise UserError(f"--include-path {folder}: no such folder")
-        self.roots = (*include_paths, library_root())
+        self.roots = (*include_paths, *package_roots(), library_root())
 
     def task_files(self) -> dict[str, Path]:
         """Task name -> card file, sorted by name."""

@@ -16,6 +16,7 @@ VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
     "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
+    "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
     "models": ("vibe_harness.cli.models", "List and show the models."),
 }
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     help="Compare the groups of these columns. Default: those of the tasks that the corpus has.",
 )
 @click.option("--extractor", help="Reads attributes from answers: 'rules' or a model card.")
+@click.option("--prompt-variant", help="A prompt's name, or 'all'. Default: the first of each task.")
 @click.option("--limit", type=click.IntRange(min=1), help="So many clips, drawn evenly over groups and speakers.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(

@@ -66,6 +66,10 @@ def print_results(results: Results, folder: Path) -> None:
         mark = "" if task.reliable else "NOT RELIABLE: "
         for warning in task.warnings:
             click.echo(f"  {mark}{warning}")
+    for summary in results.variants:
+        values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
+        mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
+        click.echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
     if results.bad_clips:
         click.echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
     click.echo(
@@ -78,7 +82,7 @@ def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]
     kept = score.detail.get("kept_share")
     with_value = None if task.without_value is None else f"{1 - task.without_value:.0%}"
     return [
-        task.task,
+        task.task if task.variant == "default" else f"{task.task}/{task.variant}",
         task.dimension,
         name or score.attribute or "ALL",
         "undefined" if score.value is None else f"{score.value:.1f}",

@@ -38,6 +38,7 @@ class Question:
     dimensions: Sequence[str] = ()
     extractor: str | None = None
     model_args: Mapping[str, Any] = field(default_factory=dict)
+    prompt_variant: str | None = None  # a name, or "all"; the first of each task where None
     limit: int | None = None
     seed: int = 0
     tau: int = 10
@@ -73,6 +74,7 @@ def prepare(question: Question, progress: Progress) -> Prepared:
         raise UserError(f"model '{model.model}' takes no audio: it can be an --extractor, not the --model")
     tasks = index.tasks(question.tasks)
     metrics_of(tasks)
+    variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
     extractor = question.extractor or model.extractor or DEFAULT_EXTRACTOR
     if extractor not in EXTRACTORS.names():
         check_options(index.model(extractor))
@@ -84,7 +86,6 @@ def prepare(question: Question, progress: Progress) -> Prepared:
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
     for dimension in dimensions:
         _check_groups(corpus, dimension, [one.clip for one in heard])
-    variants = {task.name: (next(iter(task.card.prompts)),) for task in tasks}
     prepared = Prepared(
         question=question,
         index=index,
@@ -150,6 +151,19 @@ def record_of(prepared: Prepared) -> RunRecord:
 def settings_of(question: Question) -> Settings:
     """The scoring settings that a question asks for."""
     return Settings(tau=question.tau, permutations=question.permutations, seed=question.seed)
+
+
+def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
+    names = tuple(task.card.prompts)
+    if wanted is None:
+        return names[:1]
+    if wanted == "all":
+        return names
+    if wanted not in names:
+        raise UserError(
+            f"--prompt-variant {wanted}: the task '{task.name}' has no such prompt. {did_you_mean(wanted, names)}"
+        )
+    return (wanted,)
 
 
 def _corpus(question: Question, model: ModelCard, tasks: Sequence[Task]) -> Corpus:

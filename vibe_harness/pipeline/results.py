@@ -44,6 +44,17 @@ class TaskResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VariantSummary:
+    """A task over several wordings of its prompt. The first variant alone compares with published figures."""
+
+    task: str
+    dimension: str
+    ntvd: Mapping[str, float | None]  # variant -> the task's score; None where undefined
+    mean: float | None  # over the variants; None where one of them is undefined
+    standard_deviation: float | None  # between variants (n - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """All that a run found."""
 
@@ -58,6 +69,7 @@ class Results:
     seed: int
     bad_clips: Mapping[str, str]  # clips left out with --skip-bad-clips -> reason
     tasks: Sequence[TaskResult]
+    variants: Sequence[VariantSummary] = ()  # tasks that were asked in more than one wording
 
     @property
     def reliable(self) -> bool:

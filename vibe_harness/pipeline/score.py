@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from vibe_harness.metrics.registry import METRICS, Settings
 from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
 from vibe_harness.pipeline.observe import GROUP_PREFIX
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult
+from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
 from vibe_harness.records import Outcome, Reading
 from vibe_harness.registry import did_you_mean
@@ -83,7 +84,32 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         seed=settings.seed,
         bad_clips=record.bad_clips,
         tasks=results,
+        variants=_variant_summaries(results),
     )
+
+
+def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
+    """Mean and spread of the task's nTVD over prompt variants, for tasks asked in more than one."""
+    found: dict[tuple[str, str], dict[str, float | None]] = {}
+    for result in results:
+        for score in result.scores:
+            if score.metric == "ntvd" and score.attribute is None:
+                found.setdefault((result.task, result.dimension), {})[result.variant] = score.value
+    summaries = []
+    for (task, dimension), by_variant in found.items():
+        values = [value for value in by_variant.values() if value is not None]
+        if len(by_variant) > 1:
+            whole = len(values) == len(by_variant)
+            summaries.append(
+                VariantSummary(
+                    task=task,
+                    dimension=dimension,
+                    ntvd=by_variant,
+                    mean=statistics.mean(values) if whole else None,
+                    standard_deviation=statistics.stdev(values) if whole else None,
+                )
+            )
+    return summaries
 
 
 def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFrame:
