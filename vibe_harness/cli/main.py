@@ -15,6 +15,7 @@ from vibe_harness.registry import did_you_mean
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
+    "report": ("vibe_harness.cli.report", "Write the page of a run."),
     "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
     "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
     "models": ("vibe_harness.cli.models", "List and show the models."),
