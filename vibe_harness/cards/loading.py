@@ -17,7 +17,7 @@ from vibe_harness.cards.spelling import fold
 from vibe_harness.cards.templates import TemplateSet, find_file
 from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
 from vibe_harness.errors import UserError
-from vibe_harness.library import library_root
+from vibe_harness.library import library_root, package_roots
 from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
@@ -45,6 +45,11 @@ class Task:
         """The words of the task, rendered. text: what the clip says, for prompts that quote it."""
         return self.templates.render(self.card.prompts[variant], {"text": text})
 
+    def prompt_source(self, variant: str) -> str:
+        """The template of a prompt, as written."""
+        name = self.card.prompts[variant]
+        return self.templates.sources(name)[name]
+
     def extraction_prompt(self, response: str) -> str:
         """The extractor's prompt for one response.
 
@@ -71,10 +76,11 @@ class CardIndex:
         for folder in include_paths:
             if not folder.is_dir():
                 raise UserError(f"--include-path {folder}: no such folder")
-        self.roots = (*include_paths, library_root())
+        self.roots = (*include_paths, *package_roots(), library_root())
 
-    def task_names(self) -> list[str]:
-        return sorted(self._files("tasks"))
+    def task_files(self) -> dict[str, Path]:
+        """Task name -> card file, sorted by name."""
+        return dict(sorted(self._files("tasks").items()))
 
     def model_names(self) -> list[str]:
         return sorted(self._files("models"))

@@ -111,3 +111,13 @@ class ModelCard(Card):
                 "backend", "id", "revision", "layout", "sample_rate", "max_seconds", "long_clips", "args", "simulated",
             },
         )  # fmt: skip
+
+
+def card_schema(card: type[Card]) -> dict[str, Any]:
+    """JSON Schema of a card file: the card's fields, and `include`. A card that includes another may lack fields."""
+    schema = card.model_json_schema()
+    name = {"type": "string", "description": "file of the same folder to build on"}
+    schema["properties"]["include"] = {"anyOf": [name, {"type": "array", "items": name}]}
+    required = schema.pop("required", [])
+    schema["anyOf"] = [{"required": required}, {"required": ["include"]}]
+    return schema
