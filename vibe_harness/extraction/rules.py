@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -26,6 +26,9 @@ class RulesExtractor:
     Of two lines with the same label the first counts. Serves the simulated model and other answers in a fixed form;
     for a real model's free text, an extractor model is needed.
     """
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        """tasks: what will be read; any task is read alike."""
 
     def identity(self) -> Mapping[str, Any]:
         return {"extractor": "rules", "version": VERSION}

@@ -93,7 +93,8 @@ def _loud_frames(wave: Waveform) -> NDArray[np.float64]:
     frames = np.lib.stride_tricks.sliding_window_view(wave.samples.astype(np.float64), length)[::hop]
     frames = frames - frames.mean(axis=1, keepdims=True)
     power = (frames**2).mean(axis=1)
-    return frames[(power >= np.median(power)) & (power > 0)]
+    loud: NDArray[np.float64] = frames[(power >= np.median(power)) & (power > 0)]
+    return loud
 
 
 def _periods(correlation: NDArray[np.float64], rate: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
