@@ -84,7 +84,7 @@ def test_the_same_request_gets_the_same_answer_in_another_process_and_order():
     program = (
         "from tests.backends.test_simulated import material, responses\n"
         "card, tasks, clips = material('story')\n"
-        "for request, response in responses(card, tasks, clips[5::-1], seed=3): print(repr((request.id, response.text)))"
+        "for one in responses(card, tasks, clips[5::-1], seed=3): print(repr((one[0].id, one[1].text)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ANSWERS.parents[3]
