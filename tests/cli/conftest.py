@@ -1,7 +1,6 @@
 """What the command-line tests share: running the command as a person does, and small corpora of synthetic tones."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-
-ROOT = Path(__file__).parents[2]
-SHARED = Path(os.environ.get("VIBE_SHARED", ROOT.parent / "shared"))
 
 
 class Command:

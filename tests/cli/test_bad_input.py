@@ -6,7 +6,8 @@ import filelock
 import numpy as np
 import pytest
 import soundfile
-from conftest import ROOT, SHARED
+
+from tests.support import ROOT, SHARED, needs_recordings
 
 RUN = ("--model", "simulated", "--tasks", "story,advisory", "--tau", "3", "--permutations", "99")
 
@@ -130,7 +131,7 @@ def test_a_prompt_variant_that_does_not_exist(vibe, tones):
     assert "nosuch" in message and "default" in message
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared recordings are not here")
+@needs_recordings
 def test_lfs_pointers_are_named_as_such(vibe):
     message = vibe.refuses(*RUN, "--corpus", SHARED / "corpora" / "crema-d-lfs-pointers" / "manifest.csv")
     assert "git-lfs" in message and len(message.splitlines()) <= 3

@@ -230,7 +230,7 @@ def _claim(source: CardSource, taken: dict[str, str], spelling: str, canonical: 
         raise UserError(f"{source.place([canonical])}: '{spelling}' holds no letter or digit: remove it")
     if folded in taken:
         raise UserError(
-            f"{source.place([canonical])}: '{spelling}' already stands for '{taken[folded]}' (case, punctuation and "
-            "number make no difference): remove it here or there"
+            f"{source.place([canonical])}: '{spelling}' already stands for '{taken[folded]}' (case, blanks, "
+            "punctuation and number make no difference): remove it here or there"
         )
     taken[folded] = canonical

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,10 +12,11 @@ from vibe_harness.backends.protocol import check_options, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
-from vibe_harness.corpora.checking import check_clips
-from vibe_harness.corpora.finding import find_corpus
+from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.checking import check_clips, describe_faults
+from vibe_harness.corpora.drawing import draw_clips, groups_of
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.corpora.selection import draw_clips
+from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.protocol import EXTRACTORS
 from vibe_harness.metrics.registry import Settings
@@ -80,12 +82,11 @@ def prepare(question: Question, progress: Progress) -> Prepared:
         check_options(index.model(extractor))
     corpus = _corpus(question, model, tasks)
     dimensions = _dimensions(question, corpus, tasks)
-    clips = [clip for clip in corpus.clips if any(name in clip.groups for name in dimensions)]
+    clips = [clip for clip in corpus.clips if not dimensions or any(name in clip.groups for name in dimensions)]
     if question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
-    for dimension in dimensions:
-        _check_groups(corpus, dimension, [one.clip for one in heard])
+    _check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
     prepared = Prepared(
         question=question,
         index=index,
@@ -177,7 +178,7 @@ def _corpus(question: Question, model: ModelCard, tasks: Sequence[Task]) -> Corp
 
 
 def _dimensions(question: Question, corpus: Corpus, tasks: Sequence[Task]) -> list[str]:
-    """The dimensions asked for, else those of the tasks that the corpus has."""
+    """The dimensions asked for, else those of the tasks in which the corpus has groups to compare: perhaps none."""
     columns = sorted({name for clip in corpus.clips for name in clip.groups})
     for name in question.dimensions:
         if name not in columns:
@@ -187,68 +188,60 @@ def _dimensions(question: Question, corpus: Corpus, tasks: Sequence[Task]) -> li
     if question.dimensions:
         return list(dict.fromkeys(question.dimensions))
     meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
-    found = [name for name in meant if len({clip.groups.get(name) for clip in corpus.clips} - {None}) > 1]
-    if not found:
-        raise UserError(
-            f"the corpus '{corpus.name}' has none of the dimensions of these tasks ({', '.join(meant)}): name one of "
-            f"its columns with --dimension ({', '.join(columns) or 'it has none'})"
-        )
-    return found
+    return [name for name in meant if len({clip.groups.get(name) for clip in corpus.clips} - {None}) > 1]
 
 
 def _heard(
     corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
 ) -> tuple[list[HeardClip], dict[str, str]]:
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
-    heard: list[HeardClip] = []
-    bad: dict[str, str] = {}
+    checked = []
     with progress.stage("checking clips", len(clips)) as tick:
-        for clip, found in check_clips(corpus, clips):
+        for clip, result in check_clips(corpus, clips, os.cpu_count() or 1):
+            checked.append((clip, _within_limit(result, model)))
             tick(1)
-            if isinstance(found, str):
-                bad[clip.id] = found
-            elif model.max_seconds and found.seconds > model.max_seconds and model.long_clips == "refuse":
-                bad[clip.id] = f"{found.seconds:.1f} s long, and '{model.model}' takes {model.max_seconds:g} s"
-            else:
-                heard.append(HeardClip(clip, corpus.root / clip.file, found.waveform, found.seconds))
-    if bad and not skip:
-        raise UserError(_bad_clips(corpus, clips, bad))
-    if not heard:
-        raise UserError(f"corpus '{corpus.name}': no clip can be used. {_bad_clips(corpus, clips, bad)}")
+    faults = describe_faults(corpus, checked)
+    bad = {clip.id: result.reason for clip, result in checked if isinstance(result, BadAudio)}
+    if bad and (not skip or len(bad) == len(checked)):
+        raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
+    heard = [
+        HeardClip(clip, corpus.root / clip.file, result.sha256, result.duration_s)
+        for clip, result in checked
+        if isinstance(result, CheckedAudio)
+    ]
     return heard, bad
 
 
-def _bad_clips(corpus: Corpus, clips: Sequence[Clip], bad: Mapping[str, str]) -> str:
-    files = {clip.id: clip.file for clip in clips}
-    reasons = set(bad.values())
-    if len(reasons) == 1 and len(bad) > 3:
-        first = files[next(iter(bad))]
-        return f"{corpus.name}: {len(bad)} of {len(clips)} clips cannot be used ({first}, ...): {reasons.pop()}"
-    lines = [f"  {files[clip]}: {reason}" for clip, reason in bad.items()]
-    return "\n".join(
-        [
-            f"{corpus.name}: {len(bad)} of {len(clips)} clips cannot be used. Mend them, or leave them out with "
-            "--skip-bad-clips:",
-            *lines,
-        ]
+def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedAudio | BadAudio:
+    """The result, or a refusal of a clip that is longer than the model card allows."""
+    limit = model.max_seconds
+    if isinstance(result, BadAudio) or limit is None or result.duration_s <= limit or model.long_clips != "refuse":
+        return result
+    return BadAudio(
+        Fault.UNREADABLE, f"{result.duration_s:.1f} s long, and the model '{model.model}' takes {limit:g} s"
     )
 
 
-def _check_groups(corpus: Corpus, dimension: str, clips: Sequence[Clip]) -> None:
-    """Raise UserError where groups cannot be compared: fewer than two, or one with a single speaker."""
-    speakers: dict[str, set[str]] = {}
-    for clip in clips:
-        if dimension in clip.groups:
-            speakers.setdefault(clip.groups[dimension], set()).add(clip.speaker)
-    if len(speakers) < 2:
+def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
+    """Raise UserError where there is nothing to compare: no dimension, one group, or a group with a single speaker."""
+    if not dimensions:
+        meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
+        columns = sorted({name for clip in corpus.clips for name in clip.groups})
         raise UserError(
-            f"corpus '{corpus.name}': the dimension '{dimension}' has {len(speakers)} group(s) among the "
-            f"{len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
+            f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
+            f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
         )
-    for group, names in sorted(speakers.items()):
-        if len(names) < 2:
+    for dimension in dimensions:
+        groups = groups_of(clips, dimension)
+        if len(groups) < 2:
             raise UserError(
-                f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
-                f"({next(iter(names))}), so that voice and group cannot be told apart: add speakers, leave the group "
-                "out of the manifest, or raise --limit"
+                f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among "
+                f"the {len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
             )
+        for group, members in sorted(groups.items()):
+            if len({clip.speaker for clip in members}) < 2:
+                raise UserError(
+                    f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
+                    f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the "
+                    "group out of the manifest, or raise --limit"
+                )

@@ -6,6 +6,7 @@ VIBE (arXiv 2604.17248), equations 2 to 5. Arrays of counts in, numbers out; an 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,12 +67,18 @@ def shift(shares: Floats) -> Floats:
     return np.asarray(total * (50.0 / (shares.shape[-2] - 1)))
 
 
-def shares_of(counts: Counts) -> Floats:
-    """Distribution of each group. counts: (..., G, V). A group with no value gets NaN."""
-    totals = counts.sum(axis=-1, keepdims=True)
-    shares = np.full(counts.shape, np.nan)
-    np.divide(counts, totals, out=shares, where=totals > 0)
-    return shares
+def standardised(counts: NDArray[Any], totals: NDArray[Any], weights: Floats) -> Floats:
+    """Directly standardised distributions (..., G, V): P_g(v) = sum_h w_h P_g(v|h), the same w for all groups.
+
+    counts: (..., G, H, V) by stratum of utterances; totals: (..., G, H), their sums over values; weights: (H,), sum 1.
+    A stratum that lacks a group is left out and the others' weights are scaled up; NaN where none is complete. With a
+    single stratum these are the plain distributions.
+    """
+    used = (totals > 0).all(axis=-2) * weights
+    mass = used.sum(axis=-1, keepdims=True)
+    scaled = np.divide(used, mass, out=np.full(used.shape, np.nan), where=mass > 0)
+    factors = (scaled[..., None, :] / np.maximum(totals, 1))[..., None]
+    return np.asarray(counts[..., 0, :] * factors[..., 0, :] if weights.size == 1 else (counts * factors).sum(axis=-2))
 
 
 def ntvd(counts: ArrayLike) -> Floats:
@@ -86,7 +93,9 @@ def ntvd(counts: ArrayLike) -> Floats:
     if array.shape[-2] < 2:
         return np.full(array.shape[:-2], np.nan)
     values = (array.sum(axis=-2) > 0).sum(axis=-1)
-    return np.where(values < 2, np.nan, shift(shares_of(array)))
+    return np.where(
+        values < 2, np.nan, shift(standardised(array[..., None, :], array.sum(axis=-1)[..., None], np.ones(1)))
+    )
 
 
 def published_ntvd(counts: ArrayLike) -> Floats:

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, Floats, checked_counts, shift
+from vibe_harness.stats.ntvd import ONE_GROUP, Floats, shift, standardised
+from vibe_harness.stats.tables import Table
 
 TOLERANCE = 1e-9
 """On the scale of 0 to 100. Two assignments whose scores differ by less are tied; rounding errors are below 1e-11."""
@@ -104,7 +105,7 @@ def permutation_tests(
     if permutations < 1:
         raise UserError(f"permutations: at least 1, not {permutations}")
     design = Design.of(groups, strata)
-    tables = [_Table.of(table, design.groups.size) for task in tasks for table in task]
+    tables = [Table.of(table, design.groups.size) for task in tasks for table in task]
     observed = statistics(tables, design, design.groups[None, :])[0]
     count = design.assignments()
     refused = _refusal(design, count)
@@ -114,42 +115,13 @@ def permutation_tests(
     tests, start = [], 0
     for task in tasks:
         columns = slice(start, start + len(task))
-        reasons = [table.why_undefined(design) for table in tables[columns]]
+        reasons = [table.why_undefined(design.group_count) for table in tables[columns]]
         tests.append(_test(observed[columns], drawn[:, columns], reasons, count <= permutations, refused))
         start += len(task)
     return tests
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Counts of one attribute. counts: (S, H, V). weights: (H,) shares of the strata of utterances."""
-
-    counts: NDArray[np.int64]
-    weights: Floats
-
-    @classmethod
-    def of(cls, counts: ArrayLike, units: int) -> _Table:
-        array = checked_counts(counts, "table")
-        if array.ndim == 2:
-            array = array[:, None, :]
-        if array.ndim != 3 or array.shape[0] != units:
-            raise UserError(f"table: {units} rows of counts expected, one for each unit; the shape is {array.shape}")
-        totals = array.sum(axis=(0, 2))
-        return cls(array, totals / max(totals.sum(), 1))
-
-    @property
-    def degenerate(self) -> bool:
-        return int((self.counts.sum(axis=(0, 1)) > 0).sum()) < 2
-
-    def why_undefined(self, design: Design) -> str:
-        if design.group_count < 2:
-            return ONE_GROUP
-        if self.degenerate:
-            return DEGENERATE
-        return EMPTY_GROUP if self.counts.shape[1] == 1 else "no stratum has values of every group"
-
-
-def statistics(tables: Sequence[_Table], design: Design, assigned: NDArray[np.int64]) -> Floats:
+def statistics(tables: Sequence[Table], design: Design, assigned: NDArray[np.int64]) -> Floats:
     """nTVD (B, A) of every table under every assignment (B, S); NaN where it has none."""
     result = np.full((len(assigned), len(tables)), np.nan)
     groups = design.group_count
@@ -173,22 +145,12 @@ def statistics(tables: Sequence[_Table], design: Design, assigned: NDArray[np.in
             if not table.degenerate:
                 cell_counts = counts[:, :, start : start + width].reshape(len(assigned), groups, cells, -1)
                 cell_totals = counts[:, :, start + width : start + width + cells]
-                result[:, index] = _standardised(cell_counts, cell_totals, table.weights)
+                result[:, index] = shift(standardised(cell_counts, cell_totals, table.weights))
             start += width + cells
     return result
 
 
-def _standardised(counts: Floats, totals: Floats, weights: Floats) -> Floats:
-    """nTVD (B,) of directly standardised distributions. counts: (B, G, H, V), totals: (B, G, H), weights: (H,)."""
-    complete = (totals > 0).all(axis=1)
-    used = complete * weights
-    mass = used.sum(axis=1)
-    factors = used[:, None, :] / (np.maximum(totals, 1) * np.where(mass > 0, mass, 1)[:, None, None])
-    shares = (counts * factors[..., None]).sum(axis=2) if counts.shape[2] > 1 else counts[:, :, 0] * factors
-    return np.where(mass > 0, shift(shares), np.nan)
-
-
-def _portions(tables: Sequence[_Table], rows: int) -> list[tuple[int, int]]:
+def _portions(tables: Sequence[Table], rows: int) -> list[tuple[int, int]]:
     """Runs of tables whose group counts fit into ELEMENTS together, at least one table each."""
     portions, first, width = [], 0, 0
     for index, table in enumerate(tables):

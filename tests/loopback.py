@@ -1,0 +1,319 @@
+"""A stand-in for an OpenAI-compatible server: it hears the clip, follows a schema, and plays faults as scripted.
+
+Run as `python -m tests.loopback '{"rates": {"busy": 0.02}}'`; it prints its base URL and serves until it is stopped.
+Tests use `Loopback`, which runs it in a process of its own. What is played for a request depends on the request and
+the seed alone, so the counts are the same in whatever order requests arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import io
+import json
+import random
+import subprocess
+import sys
+import urllib.request
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import jsonschema
+import numpy as np
+import soundfile
+from aiohttp import web
+
+TRANSIENT = ("busy", "busy_with_date", "limited", "broken", "unavailable", "timeout", "reset", "half")
+FINAL = (
+    "bad_request", "bad_json", "not_json", "no_choices", "error_in_200", "odd_finish",
+    "filtered", "refused", "empty", "blank", "length", "length_empty",
+)  # fmt: skip
+WORDS = ("teacher", "nurse", "engineer", "farmer", "hiking", "chess", "pottery", "cooking", "calm", "curious")
+
+
+@dataclass
+class Script:
+    """What the server plays.
+
+    rates: ending -> share of distinct requests. A transient one is played `times` times, and the request answered
+    well after that; `times: -1` plays it for ever. The rest are answered well from the start.
+    """
+
+    rates: dict[str, float] = field(default_factory=dict)
+    times: int = 1
+    seed: int = 0
+    latency_s: float = 0.0
+    retry_after: str = "0.05"
+    hang_s: float = 60.0
+    models: list[str] | None = field(default_factory=lambda: ["loopback"])  # None: no /v1/models
+    key: str | None = None  # the key to insist on
+    served_model: str | None = None  # the name in replies; None echoes the request's
+    other_model_after: int | None = None  # from this many answers on, replies name another version
+    at_once: int | None = None  # more requests than this at one time get a 429
+    drop_audio: bool = False  # answer as if no clip had come
+    ignore_schema: bool = False
+
+    def ending(self, body_digest: str) -> str | None:
+        """The ending drawn for a request."""
+        draw = random.Random(f"{self.seed}/{body_digest}").random()
+        for name, rate in self.rates.items():
+            if name not in (*TRANSIENT, *FINAL):
+                raise ValueError(f"unknown ending {name}")
+            if draw < rate:
+                return name
+            draw -= rate
+        return None
+
+
+@dataclass
+class Heard:
+    """A clip as it arrived."""
+
+    rate: int
+    frames: int
+    digest: str  # SHA-256 of the PCM16 samples
+    rms: float
+    crossings: float  # zero crossings a second, a crude pitch
+
+
+def hear(data: str) -> Heard:
+    """Decode a base64 WAV."""
+    samples, rate = soundfile.read(io.BytesIO(base64.b64decode(data, validate=True)), dtype="int16", always_2d=True)
+    if samples.shape[1] != 1:
+        raise ValueError("not mono")
+    wave = samples[:, 0].astype(np.float64) / 32768
+    crossings = np.count_nonzero(np.diff(np.signbit(wave))) / 2 / (len(wave) / rate)
+    digest = hashlib.sha256(samples.tobytes()).hexdigest()
+    return Heard(rate, len(wave), digest, float(np.sqrt(np.mean(wave**2))), float(crossings))
+
+
+def follow(schema: dict[str, Any], text: str, rng: random.Random, root: dict[str, Any] | None = None) -> Any:
+    """An instance of a JSON Schema; open strings are words of the text where it has any that we know."""
+    root = root or schema
+    if "$ref" in schema:
+        target: Any = root
+        for key in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[key]
+        return follow(target, text, rng, root)
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return follow(rng.choice(schema[key]), text, rng, root)
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return rng.choice(schema["enum"])
+    kind = schema.get("type", "object")
+    kind = rng.choice(kind) if isinstance(kind, list) else kind
+    if kind == "object":
+        return {name: follow(part, text, rng, root) for name, part in schema.get("properties", {}).items()}
+    if kind == "array":
+        least = schema.get("minItems", 0)
+        size = rng.randint(least, max(least, min(schema.get("maxItems", 3), 3)))
+        return [follow(schema.get("items", {"type": "string"}), text, rng, root) for _ in range(size)]
+    if kind == "string":
+        return rng.choice([word for word in WORDS if word in text] or WORDS)
+    return {"integer": rng.randint(0, 9), "number": rng.random(), "boolean": rng.random() < 0.5, "null": None}[kind]
+
+
+class Server:
+    """The state of one stand-in: what it played and what it saw."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.played: dict[str, int] = {}
+        self.asked: dict[str, int] = {}  # digest of a request -> times it arrived
+        self.heard: dict[str, dict[str, Any]] = {}  # SHA-256 of samples -> the clip
+        self.answers = 0
+        self.now = 0
+        self.most = 0
+        self.last: dict[str, Any] = {}
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=1 << 28)
+        app.router.add_get("/v1/models", self.models)
+        app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_get("/seen", self.seen)
+        return app
+
+    async def seen(self, _: web.Request) -> web.Response:
+        return web.json_response(
+            {"played": self.played, "asked": self.asked, "heard": self.heard, "most": self.most, "last": self.last}
+        )
+
+    async def models(self, request: web.Request) -> web.Response:
+        if self.script.models is None:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        return self._locked(request) or web.json_response(
+            {"object": "list", "data": [{"id": name, "object": "model"} for name in self.script.models]}
+        )
+
+    def _locked(self, request: web.Request) -> web.Response | None:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if self.script.key in (None, given):
+            return None
+        return _error(401, f"Incorrect API key provided: {given}")
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            return await self._chat(request)
+        finally:
+            self.now -= 1
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        due = asyncio.get_running_loop().time() + self.script.latency_s
+        raw = await request.read()
+        body = json.loads(raw)
+        key = hashlib.sha256(raw).hexdigest()[:16]
+        self.asked[key] = self.asked.get(key, 0) + 1
+        locked = self._locked(request)
+        if locked:
+            return locked
+        if self.script.models is not None and body["model"] not in self.script.models:
+            return _error(404, f"The model `{body['model']}` does not exist.")
+        if self.script.at_once is not None and self.now > self.script.at_once:
+            return self._play("crowded", _error(429, "too many at once"))
+        ending = self.script.ending(key)
+        if ending in TRANSIENT and 0 <= self.script.times < self.asked[key]:
+            ending = None
+        reply = None if ending in TRANSIENT else self._answer(body, ending)
+        await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+        if reply is None:
+            return await self._fault(str(ending), request)
+        return self._play(ending or "well", reply)
+
+    def _play(self, ending: str, reply: web.Response) -> web.Response:
+        self.played[ending] = self.played.get(ending, 0) + 1
+        return reply
+
+    async def _fault(self, ending: str, request: web.Request) -> web.StreamResponse:
+        self._play(ending, web.Response())
+        if ending in ("busy", "busy_with_date"):
+            wait = self.script.retry_after if ending == "busy" else "Thu, 01 Jan 1970 00:00:00 GMT"
+            return _error(429, "slow down", {"Retry-After": wait})
+        if ending == "timeout":
+            await asyncio.sleep(self.script.hang_s)
+        if ending in ("timeout", "reset"):
+            assert request.transport
+            request.transport.abort()
+            return web.Response()
+        if ending == "half":
+            reply = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "500"})
+            await reply.prepare(request)
+            await reply.write(b'{"id": "x", "choices": [{"index": 0, "mess')
+            assert request.transport
+            request.transport.abort()
+            return reply
+        return _error({"limited": 429, "broken": 500, "unavailable": 503}[ending], f"{ending} for now")
+
+    def _answer(self, body: dict[str, Any], ending: str | None) -> web.Response:
+        if ending == "bad_request":
+            return _error(400, "this clip is too short")
+        if ending == "bad_json":
+            return web.Response(text='{"id": "x", "choices": [{]}', content_type="application/json")
+        if ending == "not_json":
+            return web.Response(text="<html>proxy</html>", content_type="text/html")
+        if ending == "error_in_200":
+            return web.json_response({"error": {"message": "upstream failed", "code": 502}})
+        text, clips = self._read(body)
+        answer = self._text(body, text, clips)
+        reason = {"filtered": "content_filter", "length": "length", "length_empty": "length", "odd_finish": "abort"}
+        silent = ending in ("filtered", "refused", "empty", "length_empty")
+        message: dict[str, Any] = {"role": "assistant", "content": None if silent else answer, "refusal": None}
+        if ending == "blank":
+            message["content"] = " \n"
+        if ending == "refused":
+            message["refusal"] = "I would rather not."
+        choice = {"index": 0, "message": message, "finish_reason": reason.get(ending or "", "stop")}
+        self.last = {key: value for key, value in body.items() if key != "messages"}
+        return web.json_response(
+            {
+                "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": self._served(body["model"]),
+                "choices": [] if ending == "no_choices" else [choice],
+                "usage": {"prompt_tokens": 20, "completion_tokens": len(answer.split()), "total_tokens": 20},
+            }
+        )  # fmt: skip
+
+    def _served(self, model: str) -> str:
+        self.answers += 1
+        other = self.script.other_model_after
+        name = self.script.served_model or model
+        return f"{name}-next" if other is not None and self.answers > other else name
+
+    def _read(self, body: dict[str, Any]) -> tuple[str, list[Heard]]:
+        """The words and the clips of the user's message; the clip must stand ahead of the words."""
+        content = body["messages"][-1]["content"]
+        if isinstance(content, str):
+            return content, []
+        assert [part["type"] for part in content] == ["input_audio", "text"], content
+        assert content[0]["input_audio"]["format"] == "wav"
+        clip = hear(content[0]["input_audio"]["data"])
+        self.heard[clip.digest] = asdict(clip)
+        return content[1]["text"], [] if self.script.drop_audio else [clip]
+
+    def _text(self, body: dict[str, Any], text: str, clips: list[Heard]) -> str:
+        basis = text + "".join(clip.digest for clip in clips)
+        rng = random.Random(f"{self.script.seed}/{basis}")
+        form = body.get("response_format")
+        if form and not self.script.ignore_schema:
+            schema = form["json_schema"]["schema"]
+            value = follow(schema, text, rng)
+            jsonschema.validate(value, schema)
+            return json.dumps(value)
+        voice = "high" if clips and clips[0].crossings > 400 else "low"
+        heard = f"A {voice} voice at {clips[0].rms:.4f} of {clips[0].digest[:8]}. " if clips else "I heard nothing. "
+        return heard + f"Perhaps a {rng.choice(WORDS[:4])}, {rng.choice(WORDS[8:])}, fond of {rng.choice(WORDS[4:8])}."
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:
+    return web.json_response({"error": {"message": message, "type": "error"}}, status=status, headers=headers)
+
+
+class Loopback:
+    """The stand-in in a process of its own, for the length of a `with`."""
+
+    def __init__(self, **script: Any) -> None:
+        self.script = Script(**script)
+
+    def __enter__(self) -> Loopback:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.loopback", json.dumps(asdict(self.script))],
+            stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1],
+        )  # fmt: skip
+        assert self._process.stdout
+        self.url = self._process.stdout.readline().strip()
+        assert self.url, "the stand-in did not start"
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """End the server, as a crash would."""
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdout
+        self._process.stdout.close()
+
+    def seen(self) -> dict[str, Any]:
+        """What it played (ending -> count), was asked (request -> times) and heard; `most`: requests at one time."""
+        with urllib.request.urlopen(self.url.removesuffix("/v1") + "/seen") as reply:
+            seen: dict[str, Any] = json.load(reply)
+            return seen
+
+
+async def _serve(script: Script) -> None:
+    runner = web.AppRunner(Server(script).app(), access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+    await site.start()
+    print(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", flush=True)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(Script(**json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}"))))

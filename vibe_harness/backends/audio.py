@@ -1,0 +1,43 @@
+"""The clip of a request, checked against what the model takes, and as bytes for engines that take files."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import EngineError
+from vibe_harness.records import Request, Waveform
+
+
+def clip_of(request: Request, card: ModelCard) -> Waveform | None:
+    """The decoded clip of a request, or None where it has none; cut to the card's length where the card says so.
+
+    Raises EngineError where the harness itself went wrong: a clip for a model that takes none, at another rate than
+    the model's, too long for it, empty, or not finite. An engine would answer such a clip as if it had heard it.
+    """
+    if request.audio is None:
+        return None
+    if not card.audio:
+        raise EngineError(f"{request.clip}: the model '{card.model}' takes no audio (audio: false on its card)")
+    wave = request.audio()
+    if wave.rate != card.sample_rate:
+        raise EngineError(f"{request.clip}: came at {wave.rate} Hz, but '{card.model}' takes {card.sample_rate} Hz")
+    if wave.samples.ndim != 1 or not len(wave.samples) or not np.isfinite(wave.samples).all():
+        raise EngineError(f"{request.clip}: not a mono clip of finite samples")
+    seconds = len(wave.samples) / wave.rate
+    if card.max_seconds is not None and seconds > card.max_seconds:
+        if card.long_clips == "refuse":
+            raise EngineError(f"{request.clip}: lasts {seconds:.1f} s, but '{card.model}' takes {card.max_seconds:g} s")
+        return Waveform(wave.samples[: int(card.max_seconds * wave.rate)], wave.rate)
+    return wave
+
+
+def wav_bytes(wave: Waveform) -> bytes:
+    """A mono 16-bit PCM WAV file. Samples beyond full scale are clipped."""
+    import soundfile
+
+    file = io.BytesIO()
+    soundfile.write(file, wave.samples, wave.rate, format="WAV", subtype="PCM_16")
+    return file.getvalue()

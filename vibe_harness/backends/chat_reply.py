@@ -1,0 +1,66 @@
+"""What a chat completion means: one outcome, and never a text that the model did not end itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vibe_harness.records import Outcome, Response
+
+ENDED = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
+CUT = frozenset({"length", "max_tokens", "model_length"})
+FILTERED = frozenset({"content_filter", "safety"})
+
+
+def read_reply(request: str, reply: Any, seconds: float) -> Response:
+    """The response that a decoded JSON body holds.
+
+    A reply without choices, or with a finish reason that is not known here, is an error: whether the text is the
+    model's whole answer cannot be told. The reason's word is kept.
+    """
+
+    def failed(why: str) -> Response:
+        return Response(request, Outcome.ERROR, error=f"malformed reply: {why}", seconds=seconds)
+
+    if not isinstance(reply, dict):
+        return failed(f"not a JSON object but {str(reply)[:100]!r}")
+    if reply.get("error"):
+        fault = reply["error"]
+        return failed(str(fault.get("message", fault) if isinstance(fault, dict) else fault)[:300])
+    choices = reply.get("choices")
+    choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return failed("not exactly one choice with a message")
+    text, refusal, reason = message.get("content"), message.get("refusal"), choice.get("finish_reason")
+    if not isinstance(text, str | None) or not isinstance(refusal, str | None):
+        return failed("its content is not text")
+    outcome = _outcome(text or "", refusal, reason)
+    usage = reply.get("usage")
+    return Response(
+        request,
+        outcome,
+        text=refusal or text or "",
+        finish_reason=reason if isinstance(reason, str) else None,
+        input_tokens=_count(usage, "prompt_tokens"),
+        output_tokens=_count(usage, "completion_tokens"),
+        seconds=seconds,
+        served_model=model if isinstance(model := reply.get("model"), str) else None,
+        error=f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None,
+    )
+
+
+def _outcome(text: str, refusal: str | None, reason: Any) -> Outcome:
+    if refusal:
+        return Outcome.REFUSED
+    if reason in FILTERED:
+        return Outcome.BLOCKED
+    if reason not in ENDED | CUT:
+        return Outcome.ERROR
+    if not text.strip():
+        return Outcome.EMPTY
+    return Outcome.TRUNCATED if reason in CUT else Outcome.OK
+
+
+def _count(usage: Any, name: str) -> int | None:
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) else None

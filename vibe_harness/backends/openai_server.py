@@ -1,0 +1,259 @@
+"""Any server that speaks OpenAI's chat completions and takes `input_audio`: vLLM's own, NIM, Mistral, OpenAI."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator
+
+from vibe_harness.backends.audio import clip_of, wav_bytes
+from vibe_harness.backends.chat_reply import read_reply
+from vibe_harness.backends.dispatch import Dispatcher, Fault, Limits, asked_wait
+from vibe_harness.backends.protocol import Options
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.records import Outcome, Request, Response
+
+OURS = frozenset({"model", "messages", "max_tokens", "max_completion_tokens", "temperature", "seed", "top_p",
+                  "response_format", "stream", "n"})  # fmt: skip
+IGNORED_BY_VLLM = frozenset({"guided_json", "guided_choice", "guided_regex", "guided_grammar"})
+PROBE_TIMEOUT_S = 20.0
+
+
+class OpenAIArguments(Options):
+    """What can change an answer."""
+
+    top_p: float | None = Field(None, gt=0, le=1)
+    limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        "max_tokens", description="the name by which the server knows the token limit"
+    )
+    omit: tuple[Literal["temperature", "seed"], ...] = Field((), description="settings that the server does not take")
+    structured_output: Literal["json_schema", "json_object", "none"] = Field(
+        "json_schema", description="how the server constrains an answer to JSON"
+    )
+    extra_body: dict[str, Any] = Field({}, description="further fields of the request's body")
+
+    @field_validator("extra_body")
+    @classmethod
+    def _takes_effect(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if OURS & value.keys():
+            raise ValueError(f"'{min(OURS & value.keys())}' is set by the harness itself")
+        if IGNORED_BY_VLLM & value.keys():
+            raise ValueError(f"'{min(IGNORED_BY_VLLM & value.keys())}' is silently ignored by vLLM: leave it out")
+        return value
+
+
+class OpenAIConnection(Options):
+    """What cannot change an answer."""
+
+    base_url: str = Field("http://localhost:8000/v1", description="address of the server, /v1 included")
+    api_key_env: str | None = Field(
+        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
+    )
+    concurrency: int = Field(32, ge=1, le=1024, description="most requests at one time")
+    timeout_s: float = Field(300.0, gt=0, description="for one call")
+    max_retries: int = Field(6, ge=0, le=20)
+
+    @field_validator("base_url")
+    @classmethod
+    def _no_secret(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("write it as http://HOST:PORT/v1")
+        if parts.username or parts.password or parts.query:
+            raise ValueError("no user, password or query in the address: a key goes into a variable (api_key_env)")
+        return value.rstrip("/")
+
+
+class OpenAIEngine:
+    """One model on one server. The server is looked for when it is opened; the clip goes ahead of the words."""
+
+    Arguments = OpenAIArguments
+    Connection = OpenAIConnection
+
+    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
+        try:
+            import openai
+        except ImportError:
+            raise UserError(
+                f"the model '{card.model}' needs the openai package: pip install 'vibe-harness[openai]'"
+            ) from None
+        self.card = card
+        self.arguments = OpenAIArguments.model_validate(card.args)
+        self.connection = OpenAIConnection.model_validate(card.connection)
+        self._key = _key(self.connection.api_key_env)
+        self._answered = False
+        self._dispatcher = Dispatcher(
+            Limits(self.connection.concurrency, self.connection.max_retries, self.connection.timeout_s)
+        )
+        self._client = openai.AsyncOpenAI(
+            base_url=self.connection.base_url,
+            api_key=self._key or "none",
+            max_retries=0,  # Dispatcher retries: it honours any Retry-After and slows down the other calls too
+            timeout=self.connection.timeout_s,
+        )
+        try:
+            self._served = self._dispatcher.wait_for(self._probe())
+        except BaseException:
+            self.close()
+            raise
+
+    def describe(self) -> Mapping[str, str]:
+        """Engine, address and what of the settings is not sent."""
+        import openai
+
+        described = {
+            "backend": "openai",
+            "sdk": f"openai {openai.__version__}",
+            "server": self.connection.base_url,
+            "structured_output": self.arguments.structured_output,
+        }
+        if self.arguments.omit:
+            described["not_sent"] = ", ".join(self.arguments.omit)
+        return described
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
+        return self._dispatcher.run(requests, self._body, self._send)
+
+    def close(self) -> None:
+        """Cancel what is under way and close the connections."""
+        self._dispatcher.close(self._client.close)
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The request's JSON body."""
+        wave = clip_of(request, self.card)
+        content: str | list[dict[str, Any]] = request.prompt
+        if wave is not None:
+            data = base64.b64encode(wav_bytes(wave)).decode("ascii")
+            content = [
+                {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+                {"type": "text", "text": request.prompt},
+            ]
+        system = self.card.layout.system
+        messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+        body: dict[str, Any] = {"model": self.card.id, "messages": [*messages, {"role": "user", "content": content}]}
+        body[self.arguments.limit_field] = request.generation.max_tokens
+        for name in ("temperature", "seed"):
+            if name not in self.arguments.omit:
+                body[name] = getattr(request.generation, name)
+        if self.arguments.top_p is not None:
+            body["top_p"] = self.arguments.top_p
+        if request.schema is not None and self.arguments.structured_output == "json_schema":
+            form = {"name": "answer", "strict": True, "schema": dict(request.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        elif request.schema is not None and self.arguments.structured_output == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        return {**body, **self.arguments.extra_body}
+
+    async def _send(self, request: Request, body: dict[str, Any]) -> Response:
+        import openai
+
+        started = time.monotonic()
+        try:
+            # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
+            # them: that took half of the processor time, and a malformed reply passed.
+            reply = await self._client.post("/chat/completions", cast_to=object, body=body)
+        except openai.APIStatusError as error:
+            return self._refusal(request, error)
+        except openai.APITimeoutError:
+            raise Fault(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
+        except openai.APIConnectionError as error:
+            raise Fault(f"the connection failed: {_cause(error)}", again=True) from None
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise Fault(f"the server's reply is not JSON: {error}") from None
+        response = read_reply(request.id, reply, time.monotonic() - started)
+        self._answered = self._answered or response.outcome is not Outcome.ERROR
+        return response
+
+    def _refusal(self, request: Request, error: Any) -> Response:
+        """What an HTTP error means: for this request, for its next try, or for all requests."""
+        status, said = error.status_code, self._hide(_said(error))
+        if status == 401 or (status == 403 and not self._answered):
+            raise EngineError(self._key_trouble(status, said))
+        if status == 402 or error.code == "insufficient_quota":
+            raise EngineError(f"{self.connection.base_url}: the account has no credit left: {said}")
+        if status == 404:
+            raise EngineError(self._no_such_model(said))
+        if error.code in ("content_filter", "content_policy_violation"):
+            return Response(request.id, Outcome.BLOCKED, finish_reason=error.code, error=said)
+        raise Fault(
+            f"HTTP {status}: {said}",
+            again=status in (408, 409, 425, 429) or (status >= 500 and status != 501),
+            crowded=status in (429, 503),
+            wait_s=asked_wait(error.response.headers),
+        )
+
+    async def _probe(self) -> list[str] | None:
+        """The models that the server says it serves, or None where it has no such list."""
+        import openai
+
+        url = self.connection.base_url
+        try:
+            reply: Any = await self._client.get(
+                "/models", cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1}
+            )
+        except openai.APIStatusError as error:
+            if error.status_code == 401:
+                raise EngineError(self._key_trouble(401, self._hide(_said(error)))) from None
+            return None
+        except openai.APIConnectionError as error:
+            raise EngineError(
+                f"no server answers at {url} ({_cause(error)}): start it, or name another with "
+                "--model-args base_url=http://HOST:PORT/v1"
+            ) from None
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            return None
+        served = _model_names(reply)
+        known = {name.removeprefix("models/") for name in served} | set(served)
+        if served and self.card.id not in known and not any("*" in name for name in served):
+            self._served = served
+            raise EngineError(self._no_such_model(f"it does not serve '{self.card.id}'"))
+        return served or None
+
+    def _key_trouble(self, status: int, said: str) -> str:
+        variable = self.connection.api_key_env
+        todo = f"check the key in {variable}" if variable else "name the variable that holds it: api_key_env=NAME"
+        return f"{self.connection.base_url} refuses the key (HTTP {status}: {said}): {todo}"
+
+    def _no_such_model(self, said: str) -> str:
+        served = getattr(self, "_served", None)
+        todo = f"It serves: {', '.join(sorted(served)[:20])}" if served else "Check the address (/v1?) and the id"
+        return f"{self.connection.base_url} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
+
+    def _hide(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key else text
+
+
+def _key(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UserError(f"no key: set the environment variable {variable} (api_key_env of the model card)")
+    return key
+
+
+def _said(error: Any) -> str:
+    """An HTTP error's own words, in one short line."""
+    body = error.body
+    message = body.get("message") or body.get("detail") if isinstance(body, dict) else None
+    return " ".join(str(message or error.message).split())[:300]
+
+
+def _cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error) or type(error).__name__
+
+
+def _model_names(reply: Any) -> list[str]:
+    rows = reply.get("data") if isinstance(reply, dict) else None
+    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)] if rows else []
