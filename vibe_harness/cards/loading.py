@@ -210,7 +210,7 @@ def _load(path: Path, model: type[AnyCard], kind: str, within: Path) -> tuple[Ca
 def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
     """One line a fault: file, line, field, what is wrong."""
     for fault in error.errors():
-        keys = [key for key in fault["loc"] if not str(key).startswith(("literal[", "list[", "function-"))]
+        keys = [key for key in fault["loc"] if key != "[key]"]
         field = ".".join(str(key) for key in keys)
         place = source.place(keys)
         if fault["type"] == "extra_forbidden":
@@ -260,8 +260,10 @@ def _claim(source: CardSource, taken: dict[str, str], spelling: str, canonical: 
     if not folded:
         raise UserError(f"{source.place([canonical])}: '{spelling}' holds no letter or digit: remove it")
     if folded in taken:
+        other = taken[folded]
+        what = "is itself the canonical value" if fold(other) == folded else "already stands for"
         raise UserError(
-            f"{source.place([canonical])}: '{spelling}' already stands for '{taken[folded]}' (case, blanks, "
-            "punctuation and number make no difference): remove it here or there"
+            f"{source.place([canonical])}: '{spelling}' {what} '{other}' (case, punctuation and number make no "
+            "difference): remove it here or there"
         )
     taken[folded] = canonical

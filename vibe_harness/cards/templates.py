@@ -14,6 +14,12 @@ from vibe_harness.cards.paths import find_file
 from vibe_harness.errors import UserError
 
 
+class _Undefined(jinja2.StrictUndefined):
+    """Strict where StrictUndefined is not: a list that holds an undefined value is not written out either."""
+
+    __repr__ = jinja2.StrictUndefined.__str__
+
+
 class TemplateSet:
     """The templates below some folders, rendered in a sandbox."""
 
@@ -21,7 +27,7 @@ class TemplateSet:
         self.roots = tuple(roots)
         self._environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
             loader=jinja2.FunctionLoader(self._load),
-            undefined=jinja2.StrictUndefined,
+            undefined=_Undefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
@@ -61,8 +67,7 @@ class TemplateSet:
     def check(self, name: str, known: Collection[str]) -> None:
         """Raise UserError where a template does not parse, or uses a name that nobody will give it."""
         for current, source in self.sources(name).items():
-            used = jinja2.meta.find_undeclared_variables(self._parse(current, source))
-            unknown = used - set(known) - set(self._environment.globals)
+            unknown = self._names_used(current, source) - set(known) - set(self._environment.globals)
             if unknown:
                 path = find_file(self.roots, current)
                 raise UserError(
@@ -87,6 +92,12 @@ class TemplateSet:
         if not text:
             raise UserError(f"{find_file(self.roots, name)}: renders to nothing")
         return text
+
+    def _names_used(self, name: str, source: str) -> set[str]:
+        try:
+            return jinja2.meta.find_undeclared_variables(self._parse(name, source))
+        except jinja2.TemplateAssertionError as error:  # no such filter or test
+            raise UserError(f"{find_file(self.roots, name)}:{error.lineno}: {error.message}") from None
 
     def _parse(self, name: str, source: str) -> jinja2.nodes.Template:
         try:
