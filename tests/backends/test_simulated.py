@@ -9,6 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 import yaml
+from vibe_harness.corpora.audio import read_audio
+from vibe_harness.corpora.registry import find_corpus
 
 from tests.support import SHARED, needs_recordings
 from vibe_harness.backends.simulated.answers import ANSWERS, choices_of, inclusion
@@ -16,8 +18,6 @@ from vibe_harness.backends.simulated.engine import SimulatedEngine
 from vibe_harness.backends.simulated.hearing import hear
 from vibe_harness.backends.simulated.truth import true_ntvd
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.corpora.audio import read_audio
-from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.extraction.canonical import canonicalisers
 from vibe_harness.extraction.rules import read_labelled
 from vibe_harness.pipeline.plan import HeardClip, Plan
