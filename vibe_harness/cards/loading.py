@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
 from vibe_harness.cards.digest import digest
-from vibe_harness.cards.schema import Card, ModelCard, TaskCard
+from vibe_harness.cards.schema import Attribute, Card, ModelCard, TaskCard
+from vibe_harness.cards.spelling import fold
 from vibe_harness.cards.templates import TemplateSet, find_file
 from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
 from vibe_harness.errors import UserError
-from vibe_harness.library import library_root
+from vibe_harness.library import library_root, package_roots
 from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
-EXTRACTION_VARIABLES = frozenset({"response", "attributes", "task"})
+EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes", "task"})
 
+T = TypeVar("T")
 AnyCard = TypeVar("AnyCard", bound=Card)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """A task card with its templates and aliases, ready to use."""
 
@@ -42,12 +45,25 @@ class Task:
         """The words of the task, rendered. text: what the clip says, for prompts that quote it."""
         return self.templates.render(self.card.prompts[variant], {"text": text})
 
+    def prompt_source(self, variant: str) -> str:
+        """The template of a prompt, as written."""
+        name = self.card.prompts[variant]
+        return self.templates.sources(name)[name]
+
     def extraction_prompt(self, response: str) -> str:
-        """The extractor's prompt for one response."""
+        """The extractor's prompt for one response.
+
+        Templates put the response between two lines that hold `fence`, a digest of the response itself, so that no
+        response can hold its own end. Markers of a chat ("<|...|>") are taken apart: a tokeniser would obey them.
+        """
         part = self.card.extraction
-        return self.templates.render(
-            part.template, {"response": response, "attributes": part.attributes, "task": self.card}
-        )
+        values = {
+            "response": response.replace("<|", "< |"),
+            "fence": digest(response, length=16),
+            "attributes": part.attributes,
+            "task": self.card,
+        }
+        return self.templates.render(part.template, values)
 
 
 class CardIndex:
@@ -60,10 +76,11 @@ class CardIndex:
         for folder in include_paths:
             if not folder.is_dir():
                 raise UserError(f"--include-path {folder}: no such folder")
-        self.roots = (*include_paths, library_root())
+        self.roots = (*include_paths, *package_roots(), library_root())
 
-    def task_names(self) -> list[str]:
-        return sorted(self._files("tasks"))
+    def task_files(self) -> dict[str, Path]:
+        """Task name -> card file, sorted by name."""
+        return dict(sorted(self._files("tasks").items()))
 
     def model_names(self) -> list[str]:
         return sorted(self._files("models"))
@@ -95,15 +112,17 @@ class CardIndex:
         templates = TemplateSet(self._template_roots(path))
         texts: dict[str, str] = {}
         for variant, name in card.prompts.items():
-            _with_place(source, ["prompts", variant], lambda name=name: templates.check(name, PROMPT_VARIABLES))
+            _with_place(source, ["prompts", variant], partial(templates.check, name, PROMPT_VARIABLES))
             texts |= templates.sources(name)
         template = card.extraction.template
-        _with_place(source, ["extraction", "template"], lambda: templates.check(template, EXTRACTION_VARIABLES))
+        _with_place(source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES))
         texts |= templates.sources(template)
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
-                aliases[attribute] = _read_aliases(find_file(templates.roots, spec.aliases))
+                place = ["extraction", "attributes", attribute, "aliases"]
+                file = _with_place(source, place, partial(find_file, templates.roots, spec.aliases))
+                aliases[attribute] = _read_aliases(file, spec)
         content = {"card": card.model_dump(mode="json", exclude={"notes"}), "templates": texts, "aliases": aliases}
         return Task(card, path, templates, aliases, digest(content))
 
@@ -173,31 +192,45 @@ def _explain(source: CardSource, model: type[Card], error: ValidationError) -> I
             yield f"{place}: {field}: {fault['msg'].removeprefix('Value error, ')}"
 
 
-def _with_place(source: CardSource, keys: Sequence[str], check: object) -> None:
-    assert callable(check)
+def _with_place(source: CardSource, keys: Sequence[str], check: Callable[[], T]) -> T:
     try:
-        check()
+        return check()
     except UserError as error:
         raise UserError(f"{source.place(keys)}: {error}") from None
 
 
-def _read_aliases(path: Path) -> dict[str, str]:
-    """Spelling -> canonical value. Raises UserError where one spelling has two values, or aliases chain."""
+def _read_aliases(path: Path, attribute: Attribute) -> dict[str, str]:
+    """Spelling -> canonical value, both as written.
+
+    Raises UserError where one spelling has two values, or aliases chain, once case, punctuation and number are folded;
+    and where a canonical value is not on a closed attribute's list.
+    """
     source = read_yaml(path)
-    aliases: dict[str, str] = {}
+    taken: dict[str, str] = {}  # folded spelling -> canonical value
     for canonical, spellings in source.data.items():
         if not isinstance(spellings, list) or not all(isinstance(s, str) for s in [canonical, *spellings]):
             raise UserError(f"{source.place([str(canonical)])}: write it as 'canonical value: [spelling, spelling]'")
+        if attribute.values != "open" and canonical not in attribute.values:
+            raise UserError(
+                f"{source.place([canonical])}: '{canonical}' is not one of the card's values: "
+                f"{', '.join(attribute.values)}"
+            )
+        _claim(source, taken, canonical, canonical)
+    aliases: dict[str, str] = {}
+    for canonical, spellings in source.data.items():
         for spelling in spellings:
-            if spelling in aliases:
-                raise UserError(
-                    f"{source.place([canonical])}: '{spelling}' already stands for '{aliases[spelling]}': remove one"
-                )
+            _claim(source, taken, spelling, canonical)
             aliases[spelling] = canonical
-    chained = sorted(set(aliases) & set(source.data))
-    if chained:
-        raise UserError(
-            f"{source.place([chained[0]])}: '{chained[0]}' is a canonical value and also an alias of "
-            f"'{aliases[chained[0]]}': remove one"
-        )
     return aliases
+
+
+def _claim(source: CardSource, taken: dict[str, str], spelling: str, canonical: str) -> None:
+    folded = fold(spelling)
+    if not folded:
+        raise UserError(f"{source.place([canonical])}: '{spelling}' holds no letter or digit: remove it")
+    if folded in taken:
+        raise UserError(
+            f"{source.place([canonical])}: '{spelling}' already stands for '{taken[folded]}' (case, blanks, punctuation "
+            "and number make no difference): remove it here or there"
+        )
+    taken[folded] = canonical

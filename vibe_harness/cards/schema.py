@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from vibe_harness.cards.spelling import fold
+
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 FilePath = Annotated[str, StringConstraints(min_length=1)]
@@ -29,9 +31,11 @@ class Attribute(Card):
     @model_validator(mode="after")
     def _closed_values_differ(self) -> Attribute:
         if isinstance(self.values, list):
-            folded = [value.casefold().strip() for value in self.values]
+            folded = [fold(value) for value in self.values]
             if len(folded) < 2 or len(set(folded)) < len(folded) or not all(folded):
-                raise ValueError("a closed list needs at least two values, each different and not empty")
+                raise ValueError(
+                    "a closed list needs at least two values that differ in more than case, punctuation and number"
+                )
         return self
 
 
@@ -107,3 +111,13 @@ class ModelCard(Card):
                 "backend", "id", "revision", "layout", "sample_rate", "max_seconds", "long_clips", "args", "simulated",
             },
         )  # fmt: skip
+
+
+def card_schema(card: type[Card]) -> dict[str, Any]:
+    """JSON Schema of a card file: the card's fields, and `include`. A card that includes another may lack fields."""
+    schema = card.model_json_schema()
+    name = {"type": "string", "description": "file of the same folder to build on"}
+    schema["properties"]["include"] = {"anyOf": [name, {"type": "array", "items": name}]}
+    required = schema.pop("required", [])
+    schema["anyOf"] = [{"required": required}, {"required": ["include"]}]
+    return schema

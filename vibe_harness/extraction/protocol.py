@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from vibe_harness.cards.loading import Task
@@ -29,6 +29,13 @@ class Extractor(Protocol):
         """Release what the extractor holds."""
 
 
-EXTRACTORS: Registry[type[Extractor]] = Registry(
+class ExtractorType(Protocol):
+    """What an extractor registers: how to open it."""
+
+    def __call__(self, tasks: Sequence[Task]) -> Extractor:
+        """Open the extractor. tasks: whose responses it will be given."""
+
+
+EXTRACTORS: Registry[ExtractorType] = Registry(
     "extractor", "vibe_harness.extractors", {"rules": "vibe_harness.extraction.rules:RulesExtractor"}
 )

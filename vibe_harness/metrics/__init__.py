@@ -1,0 +1,1 @@
+"""Registered metrics: observations in, scores out; one small file each."""

@@ -1,0 +1,196 @@
+"""Do the tests hold their level, and the intervals their coverage, in the designs of the three corpora?
+
+    python benchmarks/calibration.py                 2,000 simulations a cell
+    python benchmarks/calibration.py --quick         40 a cell, under a minute: only gross faults show
+    python benchmarks/calibration.py --part interval one of: level, strata, interval, power
+
+Prints a line for each cell, and at the end whether every cell meets its aim; exit status 1 where one does not. The aims
+are those of the full form; with fewer simulations each is widened by the sampling error of a proportion.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from vibe_harness.stats.bracket import bracket
+from vibe_harness.stats.ntvd import kept_values, shift
+from vibe_harness.stats.permutation import permutation_tests
+from vibe_harness.stats.simulation import Pattern, answers, largest_shift, shifted, zipf
+
+TAU = 10
+PERMUTATIONS = 999
+BATCH = 50
+"""Simulations that share their draws; many batches, so that what the draws have in common averages out."""
+HABITS = (0.0, 0.01, 0.1, 0.3)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    name: str
+    sizes: tuple[int, ...]  # speakers a group
+    answers: int  # answers a speaker
+    values: int
+
+    @property
+    def groups(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @property
+    def habits(self) -> tuple[float, ...]:
+        return HABITS if self.answers > 1 else HABITS[:1]  # one answer a speaker shows no habit
+
+
+CORPORA = (
+    Corpus("CREMA-D gender", (48, 43), 82, 20),
+    Corpus("L2-ARCTIC accent", (4,) * 6, 400, 20),
+    Corpus("archive accent", (150, 80, 60, 50, 40, 26), 1, 20),
+    Corpus("archive gender", (203, 203), 1, 20),
+)
+
+
+def tables(corpus: Corpus, shares: np.ndarray, habit: float, runs: int, seed: int) -> Iterator[np.ndarray]:
+    """Tables (S, V) of simulated runs, whole: not yet filtered."""
+    rng = np.random.default_rng([seed, runs])
+    for _ in range(runs):
+        yield answers(rng, shares, corpus.groups, corpus.answers, habit)
+
+
+def rejected(runs: list[np.ndarray], groups: np.ndarray, strata: np.ndarray | None = None) -> np.ndarray:
+    """Whether each simulated run's test gives p <= 0.05."""
+    p_values: list[float | None] = []
+    for start in range(0, len(runs), BATCH):
+        batch = [[run] for run in runs[start : start + BATCH]]
+        tests = permutation_tests(batch, groups, strata, permutations=PERMUTATIONS, seed=start)
+        p_values += [test.mean.p_value for test in tests]
+    return np.array([p_value is not None and p_value <= 0.05 for p_value in p_values])
+
+
+class Report:
+    """Collects what misses its aim; a proportion may miss by 3 of its standard errors where runs are few."""
+
+    def __init__(self, runs: int) -> None:
+        self.runs = runs
+        self.missed: list[str] = []
+
+    def slack(self, share: float) -> float:
+        return 0.0 if self.runs >= 2_000 else 3 * float(np.sqrt(share * (1 - share) / self.runs)) + 1 / self.runs
+
+    def line(self, name: str, text: str, held: bool) -> None:
+        print(f"{name}: {text}{'' if held else '  MISSED'}", flush=True)
+        if not held:
+            self.missed.append(name)
+
+
+def level(report: Report) -> None:
+    """Type-I error of the default test at 0.05, and of the utterance-level test for comparison."""
+    for corpus in CORPORA:
+        for habit in corpus.habits:
+            null = np.tile(zipf(corpus.values), (len(corpus.sizes), 1))
+            runs = [filtered(table) for table in tables(corpus, null, habit, report.runs, 1)]
+            share = rejected(runs, corpus.groups).mean()
+            slack = report.slack(0.05)
+            report.line(
+                f"level, {corpus.name}, habit {habit}",
+                f"{share:.3f} of true nulls rejected, aim 0.04 to 0.06",
+                0.04 - slack <= share <= 0.06 + slack,
+            )
+
+
+def filtered(table: np.ndarray) -> np.ndarray:
+    return table[..., kept_values(table, TAU)]
+
+
+def strata(report: Report) -> None:
+    """Type-I error where emotions are spread unevenly over the groups and answers follow the emotion."""
+    for corpus in CORPORA[:2]:
+        for habit in corpus.habits:
+            pooled, standardised = [], []
+            rng = np.random.default_rng(2)
+            for _ in range(report.runs):
+                table = with_emotions(rng, corpus, habit)
+                standardised.append(filtered(table))
+                pooled.append(filtered(table.sum(axis=1)))
+            share, without = rejected(standardised, corpus.groups).mean(), rejected(pooled, corpus.groups).mean()
+            slack = report.slack(0.05)
+            report.line(
+                f"unbalanced emotions, {corpus.name}, habit {habit}",
+                f"{share:.3f} of true nulls rejected, aim 0.04 to 0.06 (pooled instead: {without:.3f})",
+                0.04 - slack <= share <= 0.06 + slack,
+            )
+
+
+def with_emotions(rng: np.random.Generator, corpus: Corpus, habit: float) -> np.ndarray:
+    """Counts (S, 6, V): answers follow the emotion, and the first half of the groups has more of some emotions."""
+    emotions, groups = 6, corpus.groups
+    tendencies = shifted(zipf(corpus.values), emotions, 30, Pattern.SPREAD)
+    odds = np.where(groups[:, None] < len(corpus.sizes) / 2, [3, 3, 3, 2, 2, 2], [2, 2, 2, 3, 3, 3])
+    number = rng.multinomial(corpus.answers, odds / odds.sum(axis=1, keepdims=True))
+    own = np.ones((groups.size, corpus.values))
+    if habit > 0:
+        base = zipf(corpus.values)
+        own = np.maximum(rng.standard_gamma(base * (1 - habit) / habit, (groups.size, corpus.values)), 1e-12)
+        own = own / own.sum(axis=1, keepdims=True) / base
+    shares = tendencies[None] * own[:, None]
+    return np.asarray(rng.multinomial(number, shares / shares.sum(axis=-1, keepdims=True)))
+
+
+def interval(report: Report) -> None:
+    """Coverage and width of the bracket's interval, and whether the mean bracket lies around the truth."""
+    for corpus in CORPORA:
+        for habit in corpus.habits:
+            for pattern in Pattern:
+                for score in (0, 5, 10, 20, 40):
+                    if score == 0 and pattern is not Pattern.SPREAD:
+                        continue  # without a shift the patterns are one
+                    if score > largest_shift(zipf(corpus.values), len(corpus.sizes), pattern):
+                        print(f"interval, {corpus.name}, {pattern.value}, {score}: beyond what the pattern can reach")
+                        continue
+                    cell(report, corpus, habit, pattern, score)
+
+
+def cell(report: Report, corpus: Corpus, habit: float, pattern: Pattern, score: int) -> None:
+    shares = shifted(zipf(corpus.values), len(corpus.sizes), score, pattern)
+    rows = []
+    for run, table in enumerate(tables(corpus, shares, habit, report.runs, 3)):
+        kept = kept_values(table, TAU)
+        truth = float(shift(shares[:, kept] / shares[:, kept].sum(axis=1, keepdims=True)))
+        found = bracket([table[:, kept]], corpus.groups, seed=run).mean
+        assert found.interval is not None, found.reason
+        rows.append((truth, found.at_least, found.at_most, *found.interval))
+    truth, least, most, low, high = np.array(rows).T
+    covered = ((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean()
+    # Held around the truth to within three standard errors of the two means.
+    error = 3 / np.sqrt(len(rows))
+    around = least.mean() <= truth.mean() + error * least.std() and truth.mean() <= most.mean() + error * most.std()
+    report.line(
+        f"interval, {corpus.name}, habit {habit}, {pattern.value}, true {truth.mean():.1f}",
+        f"coverage {covered:.3f}, aim at least 0.93; at least {least.mean():.1f}, at most {most.mean():.1f}, "
+        f"interval {low.mean():.1f} to {high.mean():.1f}, width {(high - low).mean():.1f}",
+        bool(covered >= 0.93 - report.slack(0.93) and around),
+    )
+
+
+PARTS = {"level": level, "strata": strata, "interval": interval}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--part", choices=PARTS)
+    parser.add_argument("--runs", type=int, help="simulations a cell")
+    arguments = parser.parse_args()
+    report = Report(arguments.runs or (40 if arguments.quick else 2_000))
+    for name, part in PARTS.items():
+        if arguments.part in (None, name):
+            part(report)
+    print(f"{len(report.missed)} cells missed their aim" if report.missed else "every cell meets its aim")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Imports run downward only, as the contract in pyproject.toml draws it, and starting up stays light."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+HEAVY = ("numpy", "pandas", "pyarrow", "scipy", "datasets", "torch", "matplotlib", "jinja2", "pydantic", "openai")
+
+
+def test_imports_run_downward_only():
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_help_imports_nothing_heavy():
+    program = (
+        "import sys, contextlib\n"
+        "from vibe_harness.cli.main import main\n"
+        "with contextlib.suppress(SystemExit): main(['--help'])\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

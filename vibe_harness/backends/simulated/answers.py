@@ -1,0 +1,114 @@
+"""What the simulated model may say of each attribute, and how likely, given what it heard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from vibe_harness.backends.simulated.hearing import Heard
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.schema import Card
+from vibe_harness.cards.yaml_file import read_yaml
+from vibe_harness.errors import UserError
+
+Floats = NDArray[np.float64]
+ANSWERS = Path(__file__).with_name("answers.yaml")
+OPEN_WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "island", "juniper")
+
+
+class _AttributeCard(Card):
+    """moved_by: what shifts it. draws: values an answer names. values: value -> weights (base, low, high)."""
+
+    moved_by: str
+    draws: int = 1
+    values: dict[str, tuple[float, float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """One attribute: its values, and their shares at strength 0 (base) and at strength 1 for a low and a high voice.
+
+    draws: how many different values one answer names; drawn one after the other without putting back.
+    """
+
+    moved_by: str
+    values: tuple[str, ...]
+    base: Floats  # (V,), each of the three sums to 1
+    low: Floats
+    high: Floats
+    draws: int
+
+    def shares(self, heard: Heard, strength: float) -> Floats:
+        """Probability (V,) of each value in the first draw: (1 - s) base + s ((1 - h) low + h high)."""
+        h = heard.pitch if self.moved_by == "pitch" else heard.timbre
+        mixed: Floats = (1 - strength) * self.base + strength * ((1 - h) * self.low + h * self.high)
+        return mixed
+
+    def expected(self, heard: Heard, strength: float) -> Floats:
+        """Expected number (V,) of times each value is named in one answer; sums to `draws`."""
+        return inclusion(self.shares(heard, strength), self.draws)
+
+
+def inclusion(shares: Floats, draws: int) -> Floats:
+    """Probability (V,) that each value is among `draws` drawn without putting back, by enumeration."""
+    if draws == 1:
+        return shares
+    orders = _orders(len(shares), draws)
+    left = np.ones(len(orders))
+    chance = np.ones(len(orders))
+    for place in range(draws):
+        drawn = shares[orders[:, place]]
+        chance *= drawn / left
+        left -= drawn
+    counts = np.zeros(len(shares))
+    for place in range(draws):
+        np.add.at(counts, orders[:, place], chance)
+    return counts
+
+
+@lru_cache(maxsize=16)
+def _orders(values: int, draws: int) -> NDArray[np.int64]:
+    return np.array(list(permutations(range(values), draws)), dtype=np.int64)
+
+
+def choices_of(task: Task) -> dict[str, Choices]:
+    """The choices of each attribute of a task: from answers.yaml, or made up from the card of a task of the user's."""
+    written = _answers().get(task.name, {})
+    found = {}
+    for name, spec in task.card.extraction.attributes.items():
+        if name in written:
+            found[name] = written[name]
+            continue
+        values = OPEN_WORDS if spec.values == "open" else tuple(spec.values)
+        rising = np.arange(1.0, len(values) + 1)
+        base = np.ones(len(values))
+        found[name] = Choices(
+            "pitch", values, base / base.sum(), rising[::-1] / rising.sum(), rising / rising.sum(),
+            min(spec.up_to, 3, len(values)),
+        )  # fmt: skip
+    return found
+
+
+@lru_cache(maxsize=1)
+def _answers() -> Mapping[str, Mapping[str, Choices]]:
+    tasks = {}
+    for task, attributes in read_yaml(ANSWERS).data.items():
+        try:
+            cards = {name: _AttributeCard.model_validate(data) for name, data in attributes.items()}
+        except ValidationError as error:
+            raise UserError(f"{ANSWERS}: {task}: {error}") from None
+        tasks[task] = {name: _choices(card) for name, card in cards.items()}
+    return tasks
+
+
+def _choices(card: _AttributeCard) -> Choices:
+    weights = np.array(list(card.values.values()))
+    base, low, high = (weights / weights.sum(axis=0)).T
+    return Choices(card.moved_by, tuple(card.values), base, low, high, card.draws)

@@ -1,0 +1,84 @@
+"""The command line: one module a verb, imported when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from vibe_harness.errors import HarnessError
+from vibe_harness.registry import did_you_mean
+
+VERBS = {
+    "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
+    "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
+    "report": ("vibe_harness.cli.report", "Write the page of a run."),
+    "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
+    "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
+    "models": ("vibe_harness.cli.models", "List and show the models."),
+}
+
+
+def _dashes(name: str) -> str:
+    """Underscores are taken for dashes, as people type them for lm-eval."""
+    return name.replace("_", "-")
+
+
+class Verbs(click.Group):
+    """The verbs, each loaded when it is run. Without a verb, `run` is meant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, _ = VERBS[cmd_name]
+        command = importlib.import_module(module).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS:
+            raise click.UsageError(f"there is no verb '{args[0]}'. {did_you_mean(args[0], VERBS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Verbs, context_settings={"token_normalize_func": _dashes, "help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="vibe-harness")
+def cli() -> None:
+    """Measures how far an audio-language model's answers shift with the voice that asks.
+
+    vibe-harness --model simulated --tasks story,advisory
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point. Exits with 0 (done), 1 (done, not reliable), 2 (the user's mistake) or 3 (the engine failed)."""
+    args = list(sys.argv[1:] if arguments is None else arguments)
+    if args and args[0].startswith("-") and args[0] not in ("-h", "--help", "--version"):
+        args.insert(0, "run")
+    try:
+        status: Any = cli.main(args=args, prog_name="vibe-harness", standalone_mode=False)
+    except HarnessError as error:
+        click.echo(f"vibe-harness: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(f"vibe-harness: {error.format_message()}", err=True)
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("vibe-harness: stopped. What was answered is kept: the same command goes on from there", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away; there is nobody to tell
+        sys.exit(0)
+    sys.exit(status if isinstance(status, int) else 0)

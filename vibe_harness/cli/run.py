@@ -1,0 +1,104 @@
+"""`vibe-harness run`: the main job."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from vibe_harness.cli.options import parse_model_args, read_config, split_commas
+
+if TYPE_CHECKING:
+    from vibe_harness.pipeline.prepare import Prepared
+
+
+@click.command(name="run")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    callback=read_config,
+    is_eager=True,
+    expose_value=False,
+    help="YAML file of these options; the command line wins.",
+)
+@click.option("--model", required=True, help="Model card: a name, or a YAML file.")
+@click.option("--model-args", multiple=True, callback=parse_model_args, help="Overrides for the model: name=value,...")
+@click.option(
+    "--tasks",
+    multiple=True,
+    required=True,
+    callback=split_commas,
+    help="Tasks: names, globs or YAML files, separated by commas.",
+)
+@click.option("--corpus", help="Corpus: a name, or a manifest (CSV, JSONL, Parquet). Default: the model card's own.")
+@click.option(
+    "--dimension",
+    "dimensions",
+    multiple=True,
+    callback=split_commas,
+    help="Compare the groups of these columns. Default: those of the tasks that the corpus has.",
+)
+@click.option("--extractor", help="Reads attributes from answers: 'rules' or a model card.")
+@click.option("--prompt-variant", help="A prompt's name, or 'all'. Default: the first of each task.")
+@click.option("--limit", type=click.IntRange(min=1), help="So many clips, drawn evenly over groups and speakers.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--tau",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="A value counts when seen at least so often.",
+)
+@click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
+@click.option("--skip-bad-clips", is_flag=True, help="Leave out clips that cannot be used, and say so.")
+@click.option(
+    "--include-path",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder with your own tasks/, models/ and templates/.",
+)
+@click.option("--output-path", type=click.Path(path_type=Path), help="Run folder. Default: one below runs/.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked, and show the first prompt.")
+def command(as_json: bool, dry_run: bool, **options: Any) -> int:
+    """Ask a model with recordings, read its answers and score how far they shift between groups."""
+    from vibe_harness.cli.terminal import TerminalProgress, show_results
+    from vibe_harness.pipeline.prepare import Question, prepare
+    from vibe_harness.pipeline.run import run
+
+    progress = TerminalProgress()
+    prepared = prepare(Question(**options), progress)
+    if dry_run:
+        _print_dry_run(prepared, as_json)
+        return 0
+    results = run(prepared, progress)
+    return show_results(results, prepared.folder, as_json)
+
+
+def _print_dry_run(prepared: Prepared, as_json: bool) -> None:
+    from vibe_harness.pipeline.generate import answered
+    from vibe_harness.pipeline.run_folder import RunFolder
+
+    plan = prepared.plan
+    done = answered(RunFolder(prepared.folder).responses)
+    requests = plan.requests()
+    first = next(requests)
+    already = int(first.id in done) + sum(request.id in done for request in requests)
+    seconds = sum(heard.seconds for heard in plan.clips)
+    if as_json:
+        data = {
+            "requests": len(plan), "answered": already, "clips": len(plan.clips), "audio_seconds": seconds,
+            "dimensions": list(prepared.dimensions), "folder": str(prepared.folder), "first_prompt": first.prompt,
+        }  # fmt: skip
+        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        return
+    layout = plan.model.layout
+    click.echo(
+        f"{len(plan)} requests to {plan.model.model} over {len(plan.clips)} clips of {prepared.corpus.name} "
+        f"({seconds / 60:.1f} min of audio each time); {already} are answered already in {prepared.folder}.\n"
+        f"Compared by {', '.join(prepared.dimensions)}; read by the extractor {prepared.extractor}.\n"
+        f"The first prompt, with clip {first.clip}:\n"
+    )
+    click.echo(f"{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")

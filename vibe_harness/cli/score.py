@@ -1,0 +1,33 @@
+"""`vibe-harness score`: score a finished run again, without a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from vibe_harness.cli.options import split_commas
+
+
+@click.command(name="score")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--dimension", "dimensions", multiple=True, callback=split_commas, help="Default: those of the run.")
+@click.option("--seed", type=click.IntRange(min=0), help="Default: the run's own.")
+@click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+def command(run: Path, dimensions: list[str], seed: int | None, tau: int, permutations: int, as_json: bool) -> int:
+    """Score the run folder RUN again; the scores replace those in its results.json."""
+    from vibe_harness.cli.terminal import TerminalProgress, show_results
+    from vibe_harness.metrics.registry import Settings
+    from vibe_harness.pipeline.results import write_results
+    from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.pipeline.score import score_run
+
+    folder = RunFolder(run)
+    record = folder.record()
+    with folder.locked():
+        settings = Settings(tau=tau, permutations=permutations, seed=record.seed if seed is None else seed)
+        results = score_run(folder, settings, dimensions, TerminalProgress())
+        write_results(folder.results, results)
+    return show_results(results, run, as_json)

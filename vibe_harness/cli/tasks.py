@@ -1,0 +1,67 @@
+"""`vibe-harness tasks`: what tasks there are, and what one asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+INCLUDE_PATH = click.option(
+    "--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards."
+)
+
+
+@click.group(name="tasks")
+def command() -> None:
+    """List the tasks, or show one."""
+
+
+@command.command(name="list")
+@INCLUDE_PATH
+@click.option("--dimension", help="Only tasks that compare this dimension.")
+@click.option("--corpus", help="Only tasks that are meant for this corpus.")
+@click.option("--kind", help="Only tasks of this kind.")
+def list_tasks(include_path: tuple[Path, ...], dimension: str | None, corpus: str | None, kind: str | None) -> None:
+    """One line a task: name, kind, dimensions with their corpora, attributes."""
+    from vibe_harness.cards.loading import CardIndex
+    from vibe_harness.cli.terminal import print_table
+
+    index = CardIndex(include_path)
+    rows = []
+    for task in (index.load_task(path) for path in index.task_files().values()):
+        card = task.card
+        corpora = {name for names in card.dimensions.values() for name in names}
+        if (dimension and dimension not in card.dimensions) or (corpus and corpus not in corpora):
+            continue
+        if kind and kind != card.kind:
+            continue
+        dimensions = "\n".join(f"{name}: {', '.join(names)}" for name, names in card.dimensions.items())
+        rows.append([card.task, card.kind, card.description, dimensions, ", ".join(card.extraction.attributes)])
+    print_table(["task", "kind", "what", "dimensions", "attributes"], rows)
+
+
+@command.command(name="show")
+@click.argument("name")
+@INCLUDE_PATH
+def show_task(name: str, include_path: tuple[Path, ...]) -> None:
+    """The whole task NAME: its prompts rendered, and what each attribute may hold."""
+    from vibe_harness.cards.loading import CardIndex
+
+    for task in CardIndex(include_path).tasks([name]):
+        card = task.card
+        click.echo(f"{card.task} (version {card.version}, {card.kind}, digest {task.digest})\n{card.description}")
+        click.echo(f"card: {task.path}")
+        if card.notes:
+            click.echo(card.notes)
+        for variant in card.prompts:
+            click.echo(f"\nprompt '{variant}':\n{task.prompt(variant, None)}")
+        click.echo("\nattributes:")
+        for attribute, spec in card.extraction.attributes.items():
+            values = "open" if spec.values == "open" else ", ".join(spec.values)
+            several = f", up to {spec.up_to}" if spec.up_to > 1 else ""
+            aliases = f"; {len(task.aliases[attribute])} aliases in {spec.aliases}" if spec.aliases else ""
+            click.echo(f"  {attribute}: {values}{several}{aliases}")
+        for dimension, names in card.dimensions.items():
+            click.echo(f"compared by {dimension}: {', '.join(names)}")
+        click.echo(f"up to {card.generation.max_tokens} tokens, temperature {card.generation.temperature:g}")
+        click.echo(f"metrics: {', '.join(card.metrics)}")

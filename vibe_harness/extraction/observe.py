@@ -1,0 +1,44 @@
+"""From a response and what an extractor read in it to one observation an attribute."""
+
+from __future__ import annotations
+
+from vibe_harness.cards.loading import Task
+from vibe_harness.extraction.canonical import canonicalisers
+from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
+
+
+def observations(
+    task: Task, variant: str, clip: Clip, response: Response, extraction: Extraction | None
+) -> list[Observation]:
+    """What one response says: one observation for each attribute of the task, in the card's order.
+
+    extraction: what was read in the response; None where there was no text to read. Only a response with text (ok or
+    truncated) has values. Where such a response has no extraction yet, its readings are errors: still to be made.
+    """
+    outcome = response.outcome
+    read = extraction if outcome in (Outcome.OK, Outcome.TRUNCATED) else None
+    if read is not None and read.request != response.request:
+        raise ValueError(f"the extraction of {read.request} was given for the response to {response.request}")
+    if read is not None and read.refused:
+        outcome = Outcome.REFUSED
+    found: list[Observation] = []
+    for attribute, canonicaliser in canonicalisers(task).items():
+        raw: tuple[str, ...] = ()
+        values: tuple[str, ...] = ()
+        if outcome not in (Outcome.OK, Outcome.TRUNCATED):
+            reading = Reading.NONE
+        elif read is None:
+            reading = Reading.ERROR
+        else:
+            reading = read.readings.get(attribute, Reading.ERROR if read.error else Reading.UNPARSED)
+            if reading is Reading.VALUE:
+                raw = read.raw.get(attribute, ())
+                values = canonicaliser.canonical_values(raw)
+                if not values or None in map(canonicaliser.canonical, raw):  # read by rules, or under an older card
+                    reading, raw, values = Reading.UNPARSED, (), ()
+        found.append(
+            Observation(
+                response.request, task.name, variant, clip.id, clip.speaker, attribute, outcome, reading, raw, values
+            )
+        )
+    return found

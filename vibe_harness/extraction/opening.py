@@ -1,0 +1,43 @@
+"""Opening an extractor by its name: a registered one, or a text model by its card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vibe_harness.backends.protocol import check_options
+from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import UserError
+from vibe_harness.extraction.model import ModelExtractor
+from vibe_harness.extraction.protocol import EXTRACTORS, Extractor
+from vibe_harness.registry import did_you_mean
+
+
+def open_extractor(name: str, index: CardIndex, tasks: Sequence[Task]) -> Extractor:
+    """The extractor of that name, ready to read responses to these tasks. Closed by whoever opened it.
+
+    name: a registered extractor, a model card's name, or a model card's file. Raises what `find_extractor` raises, and
+    EngineError where the model's engine does not start.
+    """
+    card = find_extractor(name, index)
+    return EXTRACTORS.get(name)(tasks) if card is None else ModelExtractor(card, tasks)
+
+
+def find_extractor(name: str, index: CardIndex) -> ModelCard | None:
+    """The card of a model that extracts, or None for a registered extractor. Opens nothing.
+
+    Raises UserError for a name that is neither, and for a model that hears recordings or whose card is wrong.
+    """
+    if name in EXTRACTORS.names():
+        return None
+    models = index.model_names()
+    if not name.endswith((".yaml", ".yml")) and name not in models:
+        raise UserError(f"unknown extractor '{name}'. {did_you_mean(name, [*EXTRACTORS.names(), *models])}")
+    card = index.model(name)
+    if card.audio:
+        raise UserError(
+            f"the model '{card.model}' takes recordings (audio: true): an extractor reads text. "
+            "Name a text model, or write a card with audio: false"
+        )
+    check_options(card)
+    return card

@@ -1,0 +1,93 @@
+"""nTVD of each attribute, and its mean over the task's attributes, with the speaker-level permutation test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vibe_harness.metrics.registry import Metric, Settings
+from vibe_harness.metrics.tables import (
+    Counts,
+    Speakers,
+    attributes_of,
+    speakers_of,
+    strata_codes,
+    value_counts,
+)
+from vibe_harness.records import Score
+from vibe_harness.stats.ntvd import kept_values
+from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
+    """nTVD by attribute and for the task (VIBE, equations 2 to 5). 0: no shift; 100: no value in common.
+
+    Values seen fewer than tau times over all groups together are left out first. The task's score is the plain mean
+    over the attributes that have one; those left out are named in its detail.
+    """
+    speakers = speakers_of(frame)
+    names = attributes_of(frame)
+    tables, details = [], []
+    for name in names:
+        values, counts = value_counts(frame[frame["attribute"] == name], speakers)
+        kept = kept_values(counts, settings.tau)
+        tables.append(counts[:, kept])
+        details.append(_detail([v for v, k in zip(values, kept, strict=True) if k], counts, kept, speakers))
+    strata = strata_codes(frame, speakers, settings.speaker_strata)
+    test = permutation_test(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    permuted = "speakers" + (f" within {' and '.join(settings.speaker_strata)}" if settings.speaker_strata else "")
+    whole = replace(
+        tested_score("ntvd", None, test.mean, test, permuted),
+        detail={"attributes_left_out": {names[index]: reason for index, reason in test.left_out.items()}},
+    )
+    parts = [
+        replace(tested_score("ntvd", name, tested, test, permuted), detail=detail)
+        for name, tested, detail in zip(names, test.attributes, details, strict=True)
+    ]
+    return [whole, *parts]
+
+
+def tested_score(metric: str, attribute: str | None, tested: Tested, test: PermutationTest, permuted: str) -> Score:
+    """A Score out of a tested statistic."""
+    return Score(
+        metric=metric,
+        attribute=attribute,
+        value=tested.value,
+        undefined=tested.reason if tested.value is None else None,
+        p_value=tested.p_value,
+        null_mean=tested.null_mean,
+        null_p95=tested.null_p95,
+        permuted=permuted if tested.p_value is not None else None,
+        permutations=test.permutations if tested.p_value is not None else None,
+        exact=test.exact if tested.p_value is not None else None,
+        detail={} if tested.p_value is not None or tested.value is None else {"untested": tested.reason},
+    )
+
+
+def _detail(values: list[str], counts: Counts, kept: Any, speakers: Speakers) -> dict[str, Any]:
+    """Shares of the kept values by group, and how much of the answers the filter keeps."""
+    by_group = speakers.by_group(counts)
+    totals, kept_totals = by_group.sum(axis=1), by_group[:, kept].sum(axis=1)
+    shares = {}
+    for index, group in enumerate(speakers.groups):
+        if kept_totals[index]:
+            row = by_group[index][kept] / kept_totals[index]
+            shares[group] = {value: float(share) for value, share in zip(values, row, strict=True)}
+        else:
+            shares[group] = {}
+    return {
+        "distinct_values": int(counts.shape[1]),
+        "kept_values": len(values),
+        "items": int(totals.sum()),
+        "kept_share": float(kept_totals.sum() / totals.sum()) if totals.sum() else None,
+        "kept_share_by_group": {
+            group: float(kept_totals[i] / totals[i]) if totals[i] else None for i, group in enumerate(speakers.groups)
+        },
+        "distribution": shares,
+    }
+
+
+NTVD = Metric(ntvd, "how far the answers' distribution shifts between groups, 0 to 100")

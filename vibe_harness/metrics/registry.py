@@ -1,0 +1,49 @@
+"""What a metric is, and the metrics there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vibe_harness.records import Score
+from vibe_harness.registry import Registry
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person may set about scoring."""
+
+    tau: int = 10  # a value enters where it is seen at least so often over all groups (VIBE, section on nTVD)
+    permutations: int = 10_000
+    seed: int = 0
+    speaker_strata: tuple[str, ...] = ()  # columns within which speakers are permuted
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A registered metric.
+
+    compute: takes a frame of observations and settings, gives scores. The frame has one row per response and
+    attribute with the columns request, clip, speaker, group, attribute, outcome, reading, raw, values, sentence_id
+    and group_NAME; `group` is the group under test and never missing.
+    kinds: the kinds of task that can feed it.
+    """
+
+    compute: Callable[[pd.DataFrame, Settings], list[Score]]
+    summary: str
+    kinds: tuple[str, ...] = ("open_ended",)
+
+
+METRICS: Registry[Metric] = Registry(
+    "metric",
+    "vibe_harness.metrics",
+    {
+        "ntvd": "vibe_harness.metrics.ntvd:NTVD",
+        "refusal_ntvd": "vibe_harness.metrics.refusal_ntvd:REFUSAL_NTVD",
+        "diversity": "vibe_harness.metrics.diversity:DIVERSITY",
+    },
+)

@@ -1,0 +1,85 @@
+"""From a frame of observations to arrays: speakers, groups, and counts of values by speaker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vibe_harness.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Speakers:
+    """The speakers of a frame in sorted order, so that nothing hangs on the order in which answers arrived."""
+
+    names: tuple[str, ...]
+    groups: tuple[str, ...]  # names of the groups, sorted
+    codes: NDArray[np.int64]  # (S,) group of each speaker
+
+    def of(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        """Index of the speaker of each row."""
+        place = {name: index for index, name in enumerate(self.names)}
+        return np.asarray(frame["speaker"].astype(str).map(place), dtype=np.int64)
+
+    def by_group(self, counts: Counts) -> Counts:
+        """Sum counts (S, V) over the speakers of each group: (G, V)."""
+        totals = np.zeros((len(self.groups), counts.shape[1]), dtype=np.int64)
+        np.add.at(totals, self.codes, counts)
+        return totals
+
+
+def speakers_of(frame: pd.DataFrame, column: str = "group") -> Speakers:
+    """Speakers with their group. Raises UserError for a speaker who stands in two groups."""
+    pairs = frame[["speaker", column]].astype(str).drop_duplicates().sort_values(["speaker", column])
+    twice = pairs["speaker"][pairs["speaker"].duplicated()]
+    if len(twice):
+        name = twice.iloc[0]
+        found = ", ".join(pairs[column][pairs["speaker"] == name])
+        raise UserError(f"speaker '{name}' stands in more than one group ({found}): a speaker belongs to one group")
+    groups = tuple(sorted(pairs[column].unique()))
+    place = {name: index for index, name in enumerate(groups)}
+    return Speakers(tuple(pairs["speaker"]), groups, pairs[column].map(place).to_numpy(dtype=np.int64))
+
+
+def value_counts(frame: pd.DataFrame, speakers: Speakers) -> tuple[tuple[str, ...], Counts]:
+    """Values of one attribute, sorted, and how often each speaker was given each: (S, V). A list gives every item.
+
+    Only rows with the reading "value" count.
+    """
+    rows = frame[frame["reading"] == "value"]
+    lengths = rows["values"].str.len().to_numpy(dtype=np.int64)
+    who = np.repeat(speakers.of(rows), lengths)
+    items = np.array([item for values in rows["values"] for item in values], dtype=object)
+    names = sorted(set(items))
+    place = {name: index for index, name in enumerate(names)}
+    counts = np.zeros((len(speakers.names), len(names)), dtype=np.int64)
+    np.add.at(counts, (who, np.array([place[item] for item in items], dtype=np.int64)), 1)
+    return tuple(names), counts
+
+
+def attributes_of(frame: pd.DataFrame) -> list[str]:
+    """The attributes of a frame, sorted."""
+    return sorted(frame["attribute"].astype(str).unique())
+
+
+def strata_codes(frame: pd.DataFrame, speakers: Speakers, columns: Sequence[str]) -> NDArray[np.int64] | None:
+    """Stratum (S,) of each speaker: the combination of the columns. None where there are no columns.
+
+    Raises UserError where the data lack a column, or where it varies within a speaker.
+    """
+    if not columns:
+        return None
+    for column in columns:
+        if column not in frame:
+            raise UserError(f"no column '{column}' to permute within: the corpus does not have it")
+    joined = frame.assign(stratum=frame[list(columns)].astype(str).agg(" and ".join, axis=1))
+    return speakers_of(joined, "stratum").codes

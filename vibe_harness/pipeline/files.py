@@ -1,0 +1,45 @@
+"""Writing whole files: aside first, then renamed, so that a reader never sees half of one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vibe_harness.errors import UserError
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """A path to write to, which becomes `path` when the block ends well, and vanishes otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield aside
+        with aside.open("rb") as file:
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write data as indented JSON. NaN is refused: it is not JSON, and never a result."""
+    with written_aside(path) as aside:
+        text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+        aside.write_text(text + "\n", encoding="utf-8", errors="replace")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file. Raises UserError where it is missing or broken."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not readable as JSON: {error}") from None

@@ -1,0 +1,66 @@
+"""First stage: the audio model answers what it has not answered yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from vibe_harness.backends.protocol import Backend
+from vibe_harness.errors import EngineError
+from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.pipeline.plan import Plan
+from vibe_harness.records import Outcome, Request
+
+Tick = Callable[[int], None]
+
+
+def answered(path: Path) -> set[str]:
+    """Ids of the requests that have an outcome other than error: an error is asked again."""
+    return {record["request"] for record in read_journal(path) if record["outcome"] != Outcome.ERROR}
+
+
+def generate(plan: Plan, backend: Backend, path: Path, tick: Tick) -> int:
+    """Ask what is not answered yet, and store each response as it arrives; returns how many were asked.
+
+    tick(n) is called with the number of requests done, the earlier ones included. Raises EngineError where the
+    backend answers what it was not asked, twice, or not at all.
+    """
+    done = answered(path)
+    waiting: dict[str, Request] = {}
+
+    def pending() -> Iterator[Request]:
+        for request in plan.requests():
+            if request.id not in done:
+                waiting[request.id] = request
+                yield request
+
+    asked = 0
+    tick(len(done))
+    with Journal(path) as journal:
+        for response in backend.generate(pending()):
+            request = waiting.pop(response.request, None)
+            if request is None:
+                raise EngineError(f"the backend answered request {response.request} twice, or without being asked")
+            journal.append(
+                {
+                    "request": request.id,
+                    "task": request.task,
+                    "variant": request.variant,
+                    "clip": request.clip,
+                    "outcome": response.outcome,
+                    "text": response.text,
+                    "finish_reason": response.finish_reason,
+                    "input_tokens": response.input_tokens,
+                    "output_tokens": response.output_tokens,
+                    "seconds": response.seconds,
+                    "served_model": response.served_model,
+                    "error": response.error,
+                    "time": time.time(),
+                }
+            )
+            asked += 1
+            tick(1)
+    if waiting:
+        raise EngineError(f"the backend left {len(waiting)} requests without an answer: run the same command again")
+    return asked

@@ -1,0 +1,127 @@
+"""Append-only JSON Lines on disk: each record flushed as it arrives, synced at least once a second."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from vibe_harness.errors import UserError
+
+SYNC_SECONDS = 1.0
+
+
+class Journal:
+    """Records of one kind, in the order they arrived.
+
+    Every record is one line, handed to the system at once (a killed process loses nothing) and synced to the disk
+    within a second (a power loss costs that second). What a power loss tore off the last line is cut away when the
+    journal is opened again: such a record was never complete.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("ab", buffering=0)
+        self._drop_torn_tail()
+        self._dirty = threading.Event()
+        self._closing = threading.Event()
+        self._failure: OSError | None = None
+        self._syncer = threading.Thread(target=self._sync_regularly, name=f"sync {path.name}", daemon=True)
+        self._syncer.start()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Store one record. Raises UserError where the disk takes no more."""
+        if self._failure is not None:
+            raise self._cannot_write(self._failure)
+        line = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
+        # A lone surrogate, which some engines emit, has no place in UTF-8: it is stored as "?".
+        data = line.encode("utf-8", "replace")
+        size = self._file.tell()
+        try:
+            written = self._file.write(data)
+            while written < len(data):
+                written += self._file.write(data[written:])
+        except OSError as error:
+            self._file.truncate(size)
+            raise self._cannot_write(error) from None
+        self._dirty.set()
+
+    def close(self) -> None:
+        """Sync and close. Closing twice does nothing."""
+        if self._file.closed:
+            return
+        self._closing.set()
+        self._syncer.join()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _sync_regularly(self) -> None:
+        while not self._closing.wait(SYNC_SECONDS):
+            if self._dirty.is_set():
+                self._dirty.clear()
+                try:
+                    os.fsync(self._file.fileno())
+                except OSError as error:
+                    self._failure = error  # raised by the next append: a thread has nobody to tell
+                    return
+
+    def _drop_torn_tail(self) -> None:
+        with self.path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            keep = end
+            while keep > 0:
+                start = max(0, keep - 65536)
+                file.seek(start)
+                newline = file.read(keep - start).rfind(b"\n")
+                if newline >= 0:
+                    keep = start + newline + 1
+                    break
+                keep = start
+        if keep < end:
+            self._file.truncate(keep)
+
+    def _cannot_write(self, error: OSError) -> UserError:
+        return UserError(
+            f"{self.path}: cannot be written: {error.strerror}. What is stored is whole: make room, then run the same "
+            "command again"
+        )
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """The complete records of a journal, in order; none where there is no such file.
+
+    Raises UserError, naming the line, for a line that is complete and yet no JSON object: somebody edited the file.
+    """
+    for _, record in read_journal_offsets(path):
+        yield record
+
+
+def read_journal_offsets(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """As `read_journal`, each record with the byte offset of its line."""
+    if not path.exists():
+        return
+    offset = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return  # torn by a power loss: never complete
+            try:
+                record = json.loads(line)
+            except ValueError:
+                record = None
+            if not isinstance(record, dict):
+                raise UserError(f"{path}:{number}: not a record: remove that line to have its request asked again")
+            yield offset, record
+            offset += len(line)

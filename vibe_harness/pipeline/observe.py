@@ -1,0 +1,166 @@
+"""Third stage: clips, responses and extractions joined into one row per response and attribute."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vibe_harness.cards.loading import Task
+from vibe_harness.extraction.observe import observations
+from vibe_harness.extraction.protocol import Extractor
+from vibe_harness.pipeline.extract import READABLE, ExtractionKeys, stored_extraction
+from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.journal import read_journal, read_journal_offsets
+from vibe_harness.pipeline.plan import HeardClip
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.records import Clip, Observation, Outcome, Response
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH = 20_000  # rows held in memory at a time
+GROUP_PREFIX = "group_"  # a dimension's column: group_gender
+
+
+def write_clips(path: Path, clips: list[HeardClip]) -> None:
+    """Write the clips of a run, with groups and waveform digests, as one Parquet table."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    dimensions = sorted({name for heard in clips for name in heard.clip.groups})
+    columns: dict[str, Any] = {
+        "clip": [heard.clip.id for heard in clips],
+        "file": [heard.clip.file for heard in clips],
+        "speaker": [heard.clip.speaker for heard in clips],
+        "text": pa.array([heard.clip.text for heard in clips], pa.string()),
+        "sentence_id": pa.array([heard.clip.sentence_id for heard in clips], pa.string()),
+        "seconds": [heard.seconds for heard in clips],
+        "waveform": [heard.waveform for heard in clips],
+    }
+    for name in dimensions:
+        columns[GROUP_PREFIX + name] = pa.array([heard.clip.groups.get(name) for heard in clips], pa.string())
+    with written_aside(path) as aside:
+        pq.write_table(pa.table(columns), aside)
+
+
+def write_observations(
+    folder: RunFolder,
+    clips: Mapping[str, Clip],
+    planned: set[str],
+    extractor: Extractor,
+    tasks: Mapping[str, Task],
+) -> int:
+    """Join what the run folder holds into observations.parquet; returns the number of rows.
+
+    planned: ids of the requests that belong to the run. A request without a response yet has no row.
+    """
+    import pyarrow.parquet as pq
+
+    dimensions = sorted({name for clip in clips.values() for name in clip.groups})
+    schema = _schema(dimensions)
+    rows = 0
+    with written_aside(folder.observations) as aside, pq.ParquetWriter(aside, schema) as writer:
+        batch: list[Observation] = []
+        for record, extraction in _joined(folder, planned, ExtractionKeys(extractor, tasks)):
+            response = Response(record["request"], Outcome(record["outcome"]), record["text"])
+            read = stored_extraction(extraction) if extraction else None
+            task, clip = tasks[record["task"]], clips[record["clip"]]
+            batch.extend(observations(task, record["variant"], clip, response, read))
+            if len(batch) >= BATCH:
+                writer.write_table(_table(batch, clips, dimensions, schema))
+                rows += len(batch)
+                batch = []
+        if batch:
+            writer.write_table(_table(batch, clips, dimensions, schema))
+            rows += len(batch)
+    return rows
+
+
+def _joined(
+    folder: RunFolder, planned: set[str], keys: ExtractionKeys
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Each planned request's final response with its extraction.
+
+    An answer once given is never asked for again, so an `error` counts only where no answer followed it.
+    """
+    answers: dict[str, str] = {}  # request -> outcome, the last one
+    for record in read_journal(folder.responses):
+        if record["request"] in planned:
+            answers[record["request"]] = record["outcome"]
+    with closing(_Lookup(folder.extractions, "key")) as extractions:
+        for record in read_journal(folder.responses):
+            outcome = answers.get(record["request"])
+            if outcome is None or record["outcome"] != outcome:
+                continue
+            del answers[record["request"]]  # an error that stands twice gives one row
+            extraction = None
+            if outcome in READABLE:
+                extraction = extractions.get(keys.key(record["task"], record["request"], record["text"]))
+                if extraction is None:
+                    continue  # not read yet: the run stopped between two stages
+            yield record, extraction
+
+
+class _Lookup:
+    """The last record of each key in a journal, read from disk when asked for: only offsets are held."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._offsets = {record[key]: offset for offset, record in read_journal_offsets(path)}
+        self._file = path.open("rb") if path.exists() else None
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        offset = self._offsets.get(key)
+        if offset is None or self._file is None:
+            return None
+        self._file.seek(offset)
+        record: dict[str, Any] = json.loads(self._file.readline())
+        return record
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _schema(dimensions: list[str]) -> pa.Schema:
+    import pyarrow as pa
+
+    word = pa.dictionary(pa.int32(), pa.string())
+    fields = [
+        ("request", pa.string()),
+        ("task", word),
+        ("variant", word),
+        ("clip", word),
+        ("speaker", word),
+        ("sentence_id", word),
+        ("attribute", word),
+        ("outcome", word),
+        ("reading", word),
+        ("raw", pa.list_(pa.string())),
+        ("values", pa.list_(pa.string())),
+    ]
+    return pa.schema([*fields, *((GROUP_PREFIX + name, word) for name in dimensions)])
+
+
+def _table(batch: list[Observation], clips: Mapping[str, Clip], dimensions: list[str], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {name: [] for name in schema.names}
+    for row in batch:
+        clip = clips[row.clip]
+        columns["request"].append(row.request)
+        columns["task"].append(row.task)
+        columns["variant"].append(row.variant)
+        columns["clip"].append(row.clip)
+        columns["speaker"].append(row.speaker)
+        columns["sentence_id"].append(clip.sentence_id)
+        columns["attribute"].append(row.attribute)
+        columns["outcome"].append(str(row.outcome))
+        columns["reading"].append(str(row.reading))
+        columns["raw"].append(list(row.raw))
+        columns["values"].append(list(row.values))
+        for name in dimensions:
+            columns[GROUP_PREFIX + name].append(clip.groups.get(name))
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,82 @@
+"""What a run asks: one request per clip, task and prompt variant, ordered by clip."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.corpora.audio import read_audio
+from vibe_harness.records import Clip, Generation, Request
+
+
+@dataclass(frozen=True, slots=True)
+class HeardClip:
+    """A clip that was checked: what it holds once decoded."""
+
+    clip: Clip
+    path: Path
+    waveform: str  # SHA-256 of the decoded samples
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All requests of a run, made when they are asked for: a plan holds clips and tasks, not requests."""
+
+    model: ModelCard
+    tasks: Sequence[Task]
+    variants: Mapping[str, Sequence[str]]  # task -> prompt variants
+    clips: Sequence[HeardClip]
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.clips) * sum(len(self.variants[task.name]) for task in self.tasks)
+
+    def requests(self) -> Iterator[Request]:
+        """Every request, clip by clip: what is asked of one clip shares the engine's caches."""
+        identity = digest(self.model.identity())
+        for heard in self.clips:
+            audio = partial(read_audio, heard.path, self.model.sample_rate)
+            for task in self.tasks:
+                sampling = task.card.generation
+                generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)
+                for variant in self.variants[task.name]:
+                    prompt = task.prompt(variant, heard.clip.text)
+                    yield Request(
+                        id=request_id(identity, task.name, variant, prompt, generation, heard),
+                        task=task.name,
+                        variant=variant,
+                        clip=heard.clip.id,
+                        prompt=prompt,
+                        generation=generation,
+                        audio=audio,
+                    )
+
+
+def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: HeardClip) -> str:
+    """Digest (32 hex digits) of everything that can change an answer, so that no other answer is ever taken for it.
+
+    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments).
+    """
+    parts = (
+        identity,
+        task,
+        variant,
+        prompt,
+        str(generation.max_tokens),
+        repr(generation.temperature),
+        str(generation.seed),
+        heard.clip.id,
+        heard.waveform,
+    )
+    hashed = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hashed.update(len(data).to_bytes(8, "big") + data)
+    return hashed.hexdigest()[:32]

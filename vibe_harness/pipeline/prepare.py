@@ -1,0 +1,246 @@
+"""From what a person asked for to a checked plan: every mistake is found here, before any model starts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from vibe_harness.backends.protocol import check_options, with_overrides
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.checking import check_clips, describe_faults
+from vibe_harness.corpora.drawing import draw_clips, groups_of
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.corpora.registry import find_corpus
+from vibe_harness.errors import UserError
+from vibe_harness.extraction.protocol import EXTRACTORS
+from vibe_harness.metrics.registry import Settings
+from vibe_harness.pipeline.plan import HeardClip, Plan
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
+from vibe_harness.pipeline.score import metrics_of
+from vibe_harness.records import Clip
+from vibe_harness.registry import did_you_mean
+
+DEFAULT_EXTRACTOR = "qwen3-8b"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a person asks of the harness: the options of `vibe-harness run`, with their defaults."""
+
+    model: str
+    tasks: Sequence[str]
+    corpus: str | None = None
+    dimensions: Sequence[str] = ()
+    extractor: str | None = None
+    model_args: Mapping[str, Any] = field(default_factory=dict)
+    prompt_variant: str | None = None  # a name, or "all"; the first of each task where None
+    limit: int | None = None
+    seed: int = 0
+    tau: int = 10
+    permutations: int = 10_000
+    skip_bad_clips: bool = False
+    include_path: Sequence[Path] = ()
+    output_path: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A question with everything found, loaded and checked."""
+
+    question: Question
+    index: CardIndex
+    corpus: Corpus
+    plan: Plan
+    dimensions: Sequence[str]
+    extractor: str
+    bad_clips: Mapping[str, str]  # clip id -> reason; left out
+    folder: Path
+
+
+def prepare(question: Question, progress: Progress) -> Prepared:
+    """Find, load and check everything a run needs. Raises UserError for whatever would fail later."""
+    if question.limit is not None and question.limit < 1:
+        raise UserError(f"--limit {question.limit}: at least one clip is needed")
+    if question.tau < 1 or question.permutations < 1:
+        raise UserError("--tau and --permutations: at least 1 each")
+    index = CardIndex(question.include_path)
+    model = with_overrides(index.model(question.model), question.model_args)
+    if not model.audio:
+        raise UserError(f"model '{model.model}' takes no audio: it can be an --extractor, not the --model")
+    tasks = index.tasks(question.tasks)
+    metrics_of(tasks)
+    variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
+    extractor = question.extractor or model.extractor or DEFAULT_EXTRACTOR
+    if extractor not in EXTRACTORS.names():
+        check_options(index.model(extractor))
+    corpus = _corpus(question, model, tasks)
+    dimensions = _dimensions(question, corpus, tasks)
+    clips = [clip for clip in corpus.clips if any(name in clip.groups for name in dimensions)]
+    if question.limit is not None:
+        clips = draw_clips(clips, question.limit, dimensions, question.seed)
+    heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
+    for dimension in dimensions:
+        _check_groups(corpus, dimension, [one.clip for one in heard])
+    prepared = Prepared(
+        question=question,
+        index=index,
+        corpus=corpus,
+        plan=Plan(model, tasks, variants, heard, question.seed),
+        dimensions=dimensions,
+        extractor=extractor,
+        bad_clips=bad,
+        folder=Path(),
+    )
+    default = Path("runs") / f"{model.model}-{corpus.name}-{digest(asked(prepared), 8)}"
+    return replace(prepared, folder=question.output_path or default)
+
+
+def asked(prepared: Prepared) -> dict[str, Any]:
+    """What makes a run another run: everything that changes responses or readings."""
+    plan, question = prepared.plan, prepared.question
+    extractor = prepared.extractor
+    if extractor not in EXTRACTORS.names():
+        extractor_asked: Any = prepared.index.model(extractor).identity()
+    else:
+        extractor_asked = extractor
+    return {
+        "model": {"name": plan.model.model, **plan.model.identity()},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in plan.tasks},
+        "variants": {name: list(variants) for name, variants in plan.variants.items()},
+        "corpus": prepared.corpus.name,
+        "clips": digest([[one.clip.id, one.waveform, dict(one.clip.groups)] for one in plan.clips]),
+        "extractor": extractor_asked,
+        "limit": question.limit,
+        "seed": question.seed,
+    }
+
+
+def record_of(prepared: Prepared) -> RunRecord:
+    """What the run folder keeps of a question, so that it can be scored again without anything else."""
+    plan, corpus = prepared.plan, prepared.corpus
+    tasks = [
+        TaskRecord(
+            card=task.card,
+            digest=task.digest,
+            prompts={name: task.prompt_source(name) for name in variants},
+            variants=variants,
+        )
+        for task in plan.tasks
+        for variants in [plan.variants[task.name]]
+    ]
+    return RunRecord(
+        model=plan.model,
+        tasks=tasks,
+        corpus=corpus.name,
+        corpus_synthetic=corpus.synthetic,
+        corpus_licence=corpus.licence,
+        dimensions=prepared.dimensions,
+        speaker_strata={},
+        extractor=prepared.extractor,
+        seed=prepared.question.seed,
+        bad_clips=prepared.bad_clips,
+        machine=machine(),
+    )
+
+
+def settings_of(question: Question) -> Settings:
+    """The scoring settings that a question asks for."""
+    return Settings(tau=question.tau, permutations=question.permutations, seed=question.seed)
+
+
+def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
+    names = tuple(task.card.prompts)
+    if wanted is None:
+        return names[:1]
+    if wanted == "all":
+        return names
+    if wanted not in names:
+        raise UserError(
+            f"--prompt-variant {wanted}: the task '{task.name}' has no such prompt. {did_you_mean(wanted, names)}"
+        )
+    return (wanted,)
+
+
+def _corpus(question: Question, model: ModelCard, tasks: Sequence[Task]) -> Corpus:
+    if question.corpus or model.corpus:
+        return find_corpus(question.corpus or model.corpus or "")
+    wanted = sorted({name for task in tasks for corpora in task.card.dimensions.values() for name in corpora})
+    raise UserError(
+        f"no corpus was named: give --corpus a manifest (CSV, JSONL or Parquet) or a name. These tasks are meant for "
+        f"{', '.join(wanted)}"
+    )
+
+
+def _dimensions(question: Question, corpus: Corpus, tasks: Sequence[Task]) -> list[str]:
+    """The dimensions asked for, else those of the tasks that the corpus has."""
+    columns = sorted({name for clip in corpus.clips for name in clip.groups})
+    for name in question.dimensions:
+        if name not in columns:
+            raise UserError(
+                f"--dimension {name}: the corpus '{corpus.name}' has no such column. {did_you_mean(name, columns)}"
+            )
+    if question.dimensions:
+        return list(dict.fromkeys(question.dimensions))
+    meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
+    found = [name for name in meant if len({clip.groups.get(name) for clip in corpus.clips} - {None}) > 1]
+    if not found:
+        raise UserError(
+            f"the corpus '{corpus.name}' has none of the dimensions of these tasks ({', '.join(meant)}): name one of "
+            f"its columns with --dimension ({', '.join(columns) or 'it has none'})"
+        )
+    return found
+
+
+def _heard(
+    corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
+) -> tuple[list[HeardClip], dict[str, str]]:
+    """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
+    checked = []
+    with progress.stage("checking clips", len(clips)) as tick:
+        for clip, result in check_clips(corpus, clips, os.cpu_count() or 1):
+            checked.append((clip, _within_limit(result, model)))
+            tick(1)
+    faults = describe_faults(corpus, checked)
+    bad = {clip.id: result.reason for clip, result in checked if isinstance(result, BadAudio)}
+    if bad and (not skip or len(bad) == len(checked)):
+        raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
+    heard = [
+        HeardClip(clip, corpus.root / clip.file, result.sha256, result.duration_s)
+        for clip, result in checked
+        if isinstance(result, CheckedAudio)
+    ]
+    return heard, bad
+
+
+def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedAudio | BadAudio:
+    """The result, or a refusal of a clip that is longer than the model card allows."""
+    limit = model.max_seconds
+    if isinstance(result, BadAudio) or limit is None or result.duration_s <= limit or model.long_clips != "refuse":
+        return result
+    return BadAudio(
+        Fault.UNREADABLE, f"{result.duration_s:.1f} s long, and the model '{model.model}' takes {limit:g} s"
+    )
+
+
+def _check_groups(corpus: Corpus, dimension: str, clips: Sequence[Clip]) -> None:
+    """Raise UserError where groups cannot be compared: fewer than two, or one with a single speaker."""
+    groups = groups_of(clips, dimension)
+    if len(groups) < 2:
+        raise UserError(
+            f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among the "
+            f"{len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
+        )
+    for group, members in sorted(groups.items()):
+        if len({clip.speaker for clip in members}) < 2:
+            raise UserError(
+                f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
+                f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the group "
+                "out of the manifest, or raise --limit"
+            )

@@ -1,0 +1,202 @@
+"""Last stage: observations to scores, with coverage beside every one of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vibe_harness.cards.loading import Task
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import METRICS, Settings
+from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
+from vibe_harness.pipeline.observe import GROUP_PREFIX
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
+from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
+from vibe_harness.records import Outcome, Reading
+from vibe_harness.registry import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
+DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
+ALPHA = 0.05
+COLUMNS = [
+    "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
+]  # fmt: skip
+
+
+def metrics_of(tasks: Sequence[Task]) -> None:
+    """Raise UserError where a card names a metric that does not exist or that its kind cannot feed."""
+    for task in tasks:
+        for name in task.card.metrics:
+            metric = METRICS.get(name)
+            if task.card.kind not in metric.kinds:
+                raise UserError(
+                    f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
+                    f"'{task.name}' is {task.card.kind}: take it out of the card's metrics"
+                )
+
+
+def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], progress: Progress) -> Results:
+    """Score the observations of a run folder; needs neither model nor cards nor corpus.
+
+    dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
+    """
+    import pyarrow.parquet as pq
+
+    record = folder.record()
+    if not folder.observations.is_file():
+        raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
+    names = pq.read_schema(folder.observations).names
+    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
+    for name in dimensions:
+        if name not in columns:
+            raise UserError(f"--dimension {name}: the run has no such column. {did_you_mean(name, columns)}")
+    steps = [
+        (task, variant, dimension)
+        for task in record.tasks
+        for variant in task.variants
+        for dimension in (dimensions or record.dimensions)
+    ]
+    results = []
+    with progress.stage("scoring", len(steps)) as tick:
+        for task, variant, dimension in steps:
+            frame = read_frame(folder.observations, task.card.task, variant, dimension)
+            strata = tuple(record.speaker_strata.get(dimension, ()))
+            results.append(score_task(frame, task, variant, dimension, replace(settings, speaker_strata=strata)))
+            tick(1)
+    return Results(
+        format=FORMAT,
+        model=record.model.model,
+        simulated=record.model.simulated,
+        corpus=record.corpus,
+        corpus_synthetic=record.corpus_synthetic,
+        extractor=record.extractor,
+        tau=settings.tau,
+        permutations=settings.permutations,
+        seed=settings.seed,
+        bad_clips=record.bad_clips,
+        tasks=results,
+        variants=_variant_summaries(results),
+    )
+
+
+def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
+    """Mean and spread of the task's nTVD over prompt variants, for tasks asked in more than one."""
+    found: dict[tuple[str, str], dict[str, float | None]] = {}
+    for result in results:
+        for score in result.scores:
+            if score.metric == "ntvd" and score.attribute is None:
+                found.setdefault((result.task, result.dimension), {})[result.variant] = score.value
+    summaries = []
+    for (task, dimension), by_variant in found.items():
+        values = [value for value in by_variant.values() if value is not None]
+        if len(by_variant) > 1:
+            whole = len(values) == len(by_variant)
+            summaries.append(
+                VariantSummary(
+                    task=task,
+                    dimension=dimension,
+                    ntvd=by_variant,
+                    mean=statistics.mean(values) if whole else None,
+                    standard_deviation=statistics.stdev(values) if whole else None,
+                )
+            )
+    return summaries
+
+
+def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFrame:
+    """Observations of one task and variant with the group of one dimension, sorted by request and attribute.
+
+    Clips that have no group in that dimension are left out.
+    """
+    import pyarrow.parquet as pq
+
+    names = pq.read_schema(path).names
+    groups = [name for name in names if name.startswith(GROUP_PREFIX)]
+    table = pq.read_table(path, columns=[*COLUMNS, *groups], filters=[("task", "=", task), ("variant", "=", variant)])
+    frame: pd.DataFrame = table.to_pandas()
+    frame = frame[frame[GROUP_PREFIX + dimension].notna()]
+    frame = frame.assign(group=frame[GROUP_PREFIX + dimension].astype(str))
+    return frame.sort_values(["request", "attribute"], ignore_index=True)
+
+
+def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
+    """All metrics of a task card on one frame of observations (see `read_frame`), with coverage and warnings."""
+    if frame.empty:
+        raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
+    speakers = speakers_of(frame)
+    warnings = [*_missing_by_group(frame, speakers, settings)]
+    without = float((frame["reading"] != Reading.VALUE).mean())
+    reliable = not warnings
+    if without > WITHOUT_VALUE_LIMIT:
+        reliable = False
+        warnings.insert(0, f"{without:.0%} of the readings gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})")
+    scores = [score for name in task.card.metrics for score in METRICS.get(name).compute(frame, settings)]
+    warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
+    return TaskResult(
+        task=task.card.task,
+        task_digest=task.digest,
+        variant=variant,
+        dimension=dimension,
+        groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
+        without_value=without,
+        reliable=reliable,
+        warnings=warnings,
+        scores=scores,
+    )
+
+
+def _coverage(frame: pd.DataFrame) -> GroupCoverage:
+    requests = frame.drop_duplicates("request")
+    readings, items = {}, {}
+    for name in attributes_of(frame):
+        rows = frame[frame["attribute"] == name]
+        found = rows["reading"].astype(str).value_counts()
+        readings[name] = {str(reading): int(found.get(str(reading), 0)) for reading in Reading}
+        lengths = rows.loc[rows["reading"] == Reading.VALUE, "values"].str.len()
+        items[name] = float(lengths.mean()) if len(lengths) else None
+    outcomes = requests["outcome"].astype(str).value_counts()
+    return GroupCoverage(
+        speakers=int(frame["speaker"].nunique()),
+        clips=int(frame["clip"].nunique()),
+        requests=len(requests),
+        outcomes={str(outcome): int(outcomes.get(str(outcome), 0)) for outcome in Outcome},
+        readings=readings,
+        items_per_response=items,
+    )
+
+
+def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> list[str]:
+    """A warning for each attribute whose share without a value differs between groups.
+
+    More than 5 points and p under 0.05, adjusted over the attributes by Benjamini and Hochberg.
+    """
+    from scipy.stats import false_discovery_control
+
+    from vibe_harness.stats.coverage import coverage_tests
+
+    names = attributes_of(frame)
+    tables = []
+    for name in names:
+        rows = frame[frame["attribute"] == name]
+        counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
+        np.add.at(counts, (speakers.of(rows), (rows["reading"] == Reading.VALUE).to_numpy().astype(np.int64)), 1)
+        tables.append(counts)
+    tests = coverage_tests(tables, speakers.codes, permutations=settings.permutations, seed=settings.seed)
+    tested = [(name, test) for name, test in zip(names, tests, strict=True) if test.p_value is not None]
+    if not tested:
+        return []
+    adjusted = false_discovery_control([test.p_value for _, test in tested])
+    return [
+        f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"
+        for (name, test), p in zip(tested, adjusted, strict=True)
+        if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p < ALPHA
+    ]

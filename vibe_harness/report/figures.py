@@ -1,0 +1,56 @@
+"""Figures of attribute distributions by group, readable in grey."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+MAX_VALUES = 12
+GREYS = ("#1b1b1b", "#8f8f8f", "#d0d0d0", "#555555", "#b5b5b5", "#f2f2f2")
+HATCHES = ("", "", "///", "...", "xxx", "\\\\\\")
+
+
+def distribution_svg(title: str, distribution: Mapping[str, Mapping[str, float]], answers: Mapping[str, int]) -> str:
+    """An SVG of paired bars: share of each value by group, the values that carry the shift first.
+
+    distribution: group -> value -> share of the group's kept values (0 to 1). answers: group -> number of responses.
+    At most MAX_VALUES values are drawn; the axis says how many were left out.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    groups = [group for group in sorted(distribution) if distribution[group]]
+    values = sorted({value for group in groups for value in distribution[group]})
+    spread = {v: _spread([distribution[group].get(v, 0.0) for group in groups]) for v in values}
+    shown = sorted(values, key=lambda v: (-spread[v], v))[:MAX_VALUES]
+    height = 0.8 / max(len(groups), 1)
+    with mpl.rc_context({"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif"}):
+        figure = Figure(figsize=(7, 1.2 + 0.16 * len(shown) * (len(groups) + 1)), layout="constrained")
+        axes = figure.add_subplot()
+        for index, group in enumerate(groups):
+            places = [row + (index - (len(groups) - 1) / 2) * height for row in range(len(shown))]
+            shares = [100 * distribution[group].get(value, 0.0) for value in shown]
+            axes.barh(
+                places, shares, height, label=f"{group} (n = {answers.get(group, 0)})", edgecolor="#1b1b1b",
+                facecolor=GREYS[index % len(GREYS)], hatch=HATCHES[index % len(HATCHES)], linewidth=0.6,
+            )  # fmt: skip
+        axes.set_yticks(range(len(shown)), [_plain(value) for value in shown])
+        axes.invert_yaxis()
+        hidden = len(values) - len(shown)
+        axes.set_xlabel("share of the group's kept values, %" + (f"; {hidden} more values not shown" if hidden else ""))
+        axes.set_title(_plain(title), loc="left", fontsize=10)
+        axes.legend(frameon=False, fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def _spread(shares: list[float]) -> float:
+    return max(shares) - min(shares)
+
+
+def _plain(text: str) -> str:
+    """Text that matplotlib draws as it is: no mathematics, no control characters, not endless."""
+    cleaned = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return (cleaned if len(cleaned) <= 40 else cleaned[:39] + "…").replace("$", r"\$")
