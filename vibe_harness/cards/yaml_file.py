@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from vibe_harness.cards.paths import inside
 from vibe_harness.errors import UserError
 
 
@@ -43,6 +44,10 @@ class _CardLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None, None, "'<<' is not used in cards: write it out, or use include", key_node.start_mark
+                )
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable) and key in seen:
                 raise yaml.constructor.ConstructorError(
@@ -112,8 +117,6 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSo
     if resolved in trail:
         loop = " -> ".join(p.name for p in (*trail[trail.index(resolved) :], resolved))
         raise UserError(f"{path}: includes go round in a circle: {loop}")
-    if not resolved.is_relative_to(within):
-        raise UserError(f"{trail[-1] if trail else path}: include '{path}' lies outside of {within}")
     card = read_yaml(path)
     includes = card.data.pop("include", [])
     if isinstance(includes, str):
@@ -123,12 +126,20 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSo
     data: dict[str, Any] = {}
     places: dict[tuple[str | int, ...], str] = {}
     for name in includes:
-        if not (path.parent / name).is_file():
-            raise UserError(f"{card.place(['include'])}: there is no file '{name}' beside {path.name}")
-        base = _read_including(path.parent / name, within, (*trail, resolved))
+        base = _read_including(_included(card, name, within), within, (*trail, resolved))
         data = _merged(data, base.data)
         places |= base.places
     return CardSource(path, _merged(data, card.data), {**places, **card.places})
+
+
+def _included(card: CardSource, name: str, within: Path) -> Path:
+    try:
+        found = inside(within, str(card.path.parent.resolve() / name))
+    except UserError as error:
+        raise UserError(f"{card.place(['include'])}: {error}") from None
+    if found is None:
+        raise UserError(f"{card.place(['include'])}: there is no file '{name}' beside {card.path.name}")
+    return found
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

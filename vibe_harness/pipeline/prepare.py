@@ -82,12 +82,11 @@ def prepare(question: Question, progress: Progress) -> Prepared:
         check_options(index.model(extractor))
     corpus = _corpus(question, model, tasks)
     dimensions = _dimensions(question, corpus, tasks)
-    clips = [clip for clip in corpus.clips if any(name in clip.groups for name in dimensions)]
+    clips = [clip for clip in corpus.clips if not dimensions or any(name in clip.groups for name in dimensions)]
     if question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
-    for dimension in dimensions:
-        _check_groups(corpus, dimension, [one.clip for one in heard])
+    _check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
     prepared = Prepared(
         question=question,
         index=index,
@@ -179,7 +178,7 @@ def _corpus(question: Question, model: ModelCard, tasks: Sequence[Task]) -> Corp
 
 
 def _dimensions(question: Question, corpus: Corpus, tasks: Sequence[Task]) -> list[str]:
-    """The dimensions asked for, else those of the tasks that the corpus has."""
+    """The dimensions asked for, else those of the tasks in which the corpus has groups to compare: perhaps none."""
     columns = sorted({name for clip in corpus.clips for name in clip.groups})
     for name in question.dimensions:
         if name not in columns:
@@ -189,13 +188,7 @@ def _dimensions(question: Question, corpus: Corpus, tasks: Sequence[Task]) -> li
     if question.dimensions:
         return list(dict.fromkeys(question.dimensions))
     meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
-    found = [name for name in meant if len({clip.groups.get(name) for clip in corpus.clips} - {None}) > 1]
-    if not found:
-        raise UserError(
-            f"the corpus '{corpus.name}' has none of the dimensions of these tasks ({', '.join(meant)}): name one of "
-            f"its columns with --dimension ({', '.join(columns) or 'it has none'})"
-        )
-    return found
+    return [name for name in meant if len({clip.groups.get(name) for clip in corpus.clips} - {None}) > 1]
 
 
 def _heard(
@@ -229,18 +222,26 @@ def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedA
     )
 
 
-def _check_groups(corpus: Corpus, dimension: str, clips: Sequence[Clip]) -> None:
-    """Raise UserError where groups cannot be compared: fewer than two, or one with a single speaker."""
-    groups = groups_of(clips, dimension)
-    if len(groups) < 2:
+def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
+    """Raise UserError where there is nothing to compare: no dimension, one group, or a group with a single speaker."""
+    if not dimensions:
+        meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
+        columns = sorted({name for clip in corpus.clips for name in clip.groups})
         raise UserError(
-            f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among the "
-            f"{len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
+            f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
+            f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
         )
-    for group, members in sorted(groups.items()):
-        if len({clip.speaker for clip in members}) < 2:
+    for dimension in dimensions:
+        groups = groups_of(clips, dimension)
+        if len(groups) < 2:
             raise UserError(
-                f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
-                f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the group "
-                "out of the manifest, or raise --limit"
+                f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among "
+                f"the {len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
             )
+        for group, members in sorted(groups.items()):
+            if len({clip.speaker for clip in members}) < 2:
+                raise UserError(
+                    f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
+                    f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the "
+                    "group out of the manifest, or raise --limit"
+                )

@@ -1,0 +1,203 @@
+"""The main job, run as a person runs it: results, resuming after a kill, folders, scoring again."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from tests.support import ROOT, SHARED, needs_recordings
+
+RUN = ("--model", "simulated", "--tasks", "story,advisory", "--tau", "3", "--permutations", "199")
+RAVDESS = SHARED / "corpora" / "ravdess" / "manifest.csv"
+
+
+def many_clips(tones, times):
+    """A manifest that names each clip of `tones` many times under other ids."""
+    header, *rows = tones.read_text(encoding="utf-8").splitlines()
+    lines = [f"{row},{number}-{place}" for number in range(times) for place, row in enumerate(rows)]
+    path = tones.with_name("many.csv")
+    path.write_text("\n".join([f"{header},id", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def stored(folder):
+    """Everything a run folder stores, sorted, times aside."""
+    found = {}
+    for name in ("responses.jsonl", "extractions.jsonl"):
+        records = [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+        for record in records:
+            record.pop("time")
+            record.pop("seconds", None)
+        found[name] = sorted(records, key=lambda record: record["request"])
+    observations = pd.read_parquet(folder / "observations.parquet").sort_values(["request", "attribute"])
+    found["observations"] = observations.astype(str).to_dict("records")
+    found["results"] = (folder / "results.json").read_text(encoding="utf-8")
+    return found
+
+
+def test_a_run_prints_scores_and_leaves_a_folder_that_opens_everywhere(vibe, tones):
+    done = vibe(*RUN, "--corpus", tones, "--output-path", "out")
+    assert done.returncode in (0, 1), done.stderr
+    assert "SIMULATED" in done.stdout and "advisory" in done.stdout
+    frame = pd.read_parquet(vibe.folder / "out" / "observations.parquet")
+    assert len(frame) == 24 * (6 + 1) and set(frame["group_gender"]) == {"female", "male"}
+    import datasets
+
+    samples = datasets.load_dataset(
+        "json",
+        data_files=str(vibe.folder / "out" / "responses.jsonl"),
+        split="train",
+        cache_dir=str(vibe.folder / "hf"),
+    )
+    assert len(samples) == 48 and len(set(samples["request"])) == 48
+
+
+def test_scoring_again_gives_the_same_scores_and_another_tau_others(vibe, tones):
+    first = vibe.json(*RUN, "--corpus", tones, "--output-path", "out")
+    assert vibe.json("score", "out", "--tau", 3, "--permutations", 199) == first
+    again = vibe.json("score", "out", "--tau", 100, "--permutations", 199)
+    story = again["tasks"][0]
+    assert story["scores"][0]["value"] is None  # nothing is left, and that is never 0
+    assert any("occupation" in warning for warning in story["warnings"])
+    assert "gender" in vibe.refuses("score", "out", "--dimension", "gendr")
+
+
+def test_other_dimensions_seeds_and_models_never_share_a_response(vibe, tones):
+    vibe(*RUN, "--corpus", tones, "--output-path", "a")
+    vibe(*RUN, "--corpus", tones, "--output-path", "b", "--seed", 1)
+    vibe(*RUN, "--corpus", tones, "--output-path", "c", "--model-args", "strength=0.1")
+    ids = [
+        {json.loads(line)["request"] for line in (vibe.folder / name / "responses.jsonl").open(encoding="utf-8")}
+        for name in "abc"
+    ]
+    assert not (ids[0] & ids[1] or ids[0] & ids[2] or ids[1] & ids[2])
+
+
+def test_a_changed_waveform_never_meets_an_old_response(vibe, tones):
+    from tests.cli.conftest import tone
+
+    vibe(*RUN, "--corpus", tones, "--output-path", "out")
+    tone(tones.parent / "s0" / "0.wav", 150)
+    assert "clips" in vibe.refuses(*RUN, "--corpus", tones, "--output-path", "out")
+
+
+def test_the_limit_draws_evenly_and_the_dry_run_says_what_would_be_asked(vibe, tones):
+    arguments = (*RUN, "--corpus", tones, "--limit", 8, "--output-path", "out")
+    plan = json.loads(vibe(*arguments, "--dry-run", "--json", check=0).stdout)
+    assert (plan["clips"], plan["requests"], plan["answered"]) == (8, 16, 0) and plan["first_prompt"]
+    assert not (vibe.folder / "out").exists()
+    results = vibe.json(*arguments)
+    assert {group["speakers"] for group in results["tasks"][0]["groups"].values()} == {4}
+    plan = json.loads(vibe(*arguments, "--dry-run", "--json", check=0).stdout)
+    assert plan["answered"] == 16
+
+
+def test_options_come_from_a_file_and_underscores_are_taken(vibe, tones):
+    (vibe.folder / "run.yaml").write_text(
+        "model: simulated\ntasks: [story, advisory]\nmodel_args: {strength: 0.5}\ntau: 3\npermutations: 99\n",
+        encoding="utf-8",
+    )
+    results = vibe.json("--config", "run.yaml", "--corpus", tones, "--output_path", "out", "--permutations", 49)
+    assert results["permutations"] == 49 and results["tau"] == 3 and len(results["tasks"]) == 2
+    (vibe.folder / "run.yaml").write_text("modle: simulated\n", encoding="utf-8")
+    assert "run.yaml:1" in vibe.refuses("--config", "run.yaml", "--tasks", "story", "--model", "simulated")
+
+
+def test_prompt_variants_are_scored_by_themselves_and_summed_up(vibe, tones):
+    results = vibe.json(*RUN, "--corpus", tones, "--prompt-variant", "all")
+    story = next(summary for summary in results["variants"] if summary["task"] == "story")
+    assert len(story["ntvd"]) == 3
+    assert story["mean"] == pytest.approx(sum(story["ntvd"].values()) / 3)
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments_a_run_ends_as_an_unbroken_one(vibe, tones):
+    manifest = many_clips(tones, 100)
+    arguments = (*RUN, "--corpus", manifest, "--output-path")
+    start = time.monotonic()
+    assert vibe(*arguments, "whole").returncode in (0, 1)
+    lasted = time.monotonic() - start
+    chance = random.Random(5)
+    killed = 0
+    for _ in range(10):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "vibe_harness", *map(str, arguments), "broken"],
+            cwd=vibe.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        time.sleep(chance.uniform(0.2, 1) * lasted)
+        killed += process.poll() is None
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert killed >= 5
+    assert vibe(*arguments, "broken").returncode in (0, 1)
+    whole, broken = stored(vibe.folder / "whole"), stored(vibe.folder / "broken")
+    assert len({record["request"] for record in broken["responses.jsonl"]}) == len(broken["responses.jsonl"]) == 4800
+    assert broken == whole
+
+
+def task_ps(results):
+    return [next(s["p_value"] for s in task["scores"] if s["metric"] == "ntvd") for task in results["tasks"]]
+
+
+@needs_recordings
+@pytest.mark.slow
+def test_the_planted_shift_is_found_on_real_recordings(tmp_path):
+    """At least 95 of 100 seeds, on both tasks, at the default strength: 48 recordings of 24 actors."""
+    from vibe_harness import evaluate
+    from vibe_harness.pipeline.results import to_json
+
+    found = [
+        task_ps(to_json(evaluate(
+            model="simulated", tasks=["story", "advisory"], corpus=str(RAVDESS), dimensions=["gender"], tau=3,
+            permutations=499, seed=seed, output_path=tmp_path / str(seed),
+        )))
+        for seed in range(100)
+    ]  # fmt: skip
+    assert sum(story < 0.05 for story, _ in found) >= 95
+    assert sum(advisory < 0.05 for _, advisory in found) >= 95
+
+
+@needs_recordings
+@pytest.mark.slow
+def test_without_a_shift_the_test_rejects_one_in_twenty(tmp_path):
+    """200 seeds at strength 0: rejections within the binomial 99 % band of 5 %, which is 3 to 19."""
+    from scipy.stats import binom
+
+    from vibe_harness import evaluate
+    from vibe_harness.pipeline.results import to_json
+
+    found = [
+        task_ps(to_json(evaluate(
+            model="simulated", model_args={"strength": 0}, tasks=["story", "advisory"], corpus=str(RAVDESS),
+            dimensions=["gender"], tau=3, permutations=499, seed=seed, output_path=tmp_path / str(seed),
+        )))
+        for seed in range(200)
+    ]  # fmt: skip
+    low, high = binom.interval(0.99, 200, 0.05)
+    for task in (0, 1):
+        assert low <= sum(ps[task] <= 0.05 for ps in found) <= high
+
+
+@needs_recordings
+def test_at_the_default_tau_emptied_attributes_are_named(vibe):
+    results = vibe.json(
+        "--model", "simulated", "--tasks", "story", "--corpus", RAVDESS, "--dimension", "gender", "--permutations", 99
+    )
+    scores = results["tasks"][0]["scores"]
+    left_out = scores[0]["detail"]["attributes_left_out"]
+    undefined = {s["attribute"] for s in scores if s["metric"] == "ntvd" and s["attribute"] and s["value"] is None}
+    assert left_out.keys() == undefined
+    for name in undefined:
+        assert any(warning.startswith(name) for warning in results["tasks"][0]["warnings"])
+
+
+def test_the_schemas_that_are_checked_in_are_the_ones_the_code_makes(vibe):
+    for kind in ("task", "model", "results"):
+        made = json.loads(vibe("schema", kind, check=0).stdout)
+        assert made == json.loads((ROOT / "schemas" / f"{kind}.schema.json").read_text(encoding="utf-8")), kind

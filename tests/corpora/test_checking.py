@@ -1,0 +1,66 @@
+"""Checks of many clips: one bad file never hides another, and a file is decoded once."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.corpora.sounds import speechlike, write
+from vibe_harness.corpora import checking
+from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.checking import check_clips, describe_faults
+from vibe_harness.corpora.manifest import Corpus, load_manifest
+
+POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 9\n"
+
+
+def _corpus(folder: Path, files: list[str]) -> Corpus:
+    rows = "".join(f"{file},s{i},{i}\n" for i, file in enumerate(files))
+    (folder / "manifest.csv").write_text("file,speaker,id\n" + rows, encoding="utf-8")
+    return load_manifest(folder / "manifest.csv")
+
+
+def test_every_clip_gets_its_own_verdict_in_order(tmp_path: Path) -> None:
+    write(tmp_path / "good.wav", speechlike())
+    write(tmp_path / "silent.wav", np.zeros(16_000, np.float32))
+    (tmp_path / "zero.wav").touch()
+    (tmp_path / "pointer.wav").write_text(POINTER, encoding="utf-8")
+    files = ["good.wav", "zero.wav", "good.wav", "silent.wav", "absent.wav", "pointer.wav", "good.wav"]
+    corpus = _corpus(tmp_path, files)
+    checked = list(check_clips(corpus, corpus.clips, workers=2))
+    assert [clip.file for clip, _ in checked] == files
+    assert [getattr(result, "fault", None) for _, result in checked] == [
+        None, Fault.EMPTY, None, Fault.SILENT, Fault.MISSING, Fault.LFS_POINTER, None,
+    ]  # fmt: skip
+    told = describe_faults(corpus, checked)
+    assert "4 of 7 clips" in told
+    for file in ("zero.wav", "silent.wav", "absent.wav", "pointer.wav"):
+        assert f"  {file}: " in told
+    assert "good.wav" not in told
+    assert describe_faults(corpus, [c for c in checked if isinstance(c[1], CheckedAudio)]) == ""
+
+
+def test_a_file_named_by_many_clips_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path] = []
+    bad = BadAudio(Fault.MISSING, "no such file")
+    monkeypatch.setattr(checking, "check_audio", lambda path: asked.append(path) or bad)
+    corpus = _corpus(tmp_path, [f"{i % 50}.wav" for i in range(5_000)])
+    checked = list(check_clips(corpus, corpus.clips, workers=2))
+    assert len(checked) == 5_000 and sorted(asked) == sorted({tmp_path / f"{i}.wav" for i in range(50)})
+
+
+def test_pointers_are_told_in_one_message(tmp_path: Path) -> None:
+    for i in range(60):
+        (tmp_path / f"{i}.wav").write_text(POINTER, encoding="utf-8")
+    (tmp_path / "zero.wav").touch()
+    corpus = _corpus(tmp_path, [*(f"{i}.wav" for i in range(60)), "zero.wav"])
+    told = describe_faults(corpus, list(check_clips(corpus, corpus.clips, workers=2))).splitlines()
+    assert len(told) == 2
+    assert "60 of 61" in told[0] and "git-lfs" in told[0] and "git lfs pull" in told[0] and str(tmp_path) in told[0]
+    assert told[1] == "  zero.wav: the file is empty (0 bytes)"
+
+
+def test_what_is_past_the_limit_is_counted(tmp_path: Path) -> None:
+    corpus = _corpus(tmp_path, [f"{i}.wav" for i in range(70)])
+    told = describe_faults(corpus, list(check_clips(corpus, corpus.clips, workers=1)))
+    assert len(told.splitlines()) == 52 and "and 20 more: 20 missing" in told

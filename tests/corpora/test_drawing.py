@@ -1,0 +1,86 @@
+"""Drawing fewer clips, evenly."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vibe_harness.corpora.drawing import draw_clips, groups_of
+from vibe_harness.errors import UserError
+from vibe_harness.records import Clip
+
+
+def _clips(per_speaker: Sequence[tuple[str, str, int]]) -> list[Clip]:
+    return [
+        Clip(f"c/{speaker}/{i}", f"{speaker}/{i}.wav", speaker, {"gender": gender} if gender else {})
+        for speaker, gender, count in per_speaker
+        for i in range(count)
+    ]
+
+
+SKEWED = _clips([("f1", "female", 40), ("f2", "female", 2), ("m1", "male", 5), ("m2", "male", 5), ("m3", "male", 90)])
+
+
+def test_groups_and_speakers_get_even_shares() -> None:
+    drawn = draw_clips(SKEWED, 12, ["gender"], seed=3)
+    assert Counter(clip.groups["gender"] for clip in drawn) == {"female": 6, "male": 6}
+    assert Counter(clip.speaker for clip in drawn) == {"f1": 4, "f2": 2, "m1": 2, "m2": 2, "m3": 2}
+
+
+def test_order_of_the_manifest_is_kept_and_a_seed_repeats() -> None:
+    drawn = draw_clips(SKEWED, 20, ["gender"], seed=1)
+    places = [SKEWED.index(clip) for clip in drawn]
+    assert places == sorted(places)
+    assert drawn == draw_clips(SKEWED, 20, ["gender"], seed=1)
+    assert drawn != draw_clips(SKEWED, 20, ["gender"], seed=2)
+
+
+def test_the_draw_of_one_seed_is_the_same_everywhere() -> None:
+    assert [clip.id for clip in draw_clips(SKEWED, 4, ["gender"], seed=0)] == [
+        clip.id for clip in draw_clips(list(SKEWED), 4, ["gender"], seed=0)
+    ]
+
+
+def test_a_group_that_runs_out_leaves_its_share_to_others() -> None:
+    few = _clips([("f1", "female", 1), ("m1", "male", 30)])
+    assert Counter(clip.speaker for clip in draw_clips(few, 10, ["gender"], 0)) == {"f1": 1, "m1": 9}
+
+
+def test_without_dimensions_speakers_are_drawn_evenly() -> None:
+    assert set(Counter(clip.speaker for clip in draw_clips(SKEWED, 10, [], 0)).values()) == {2}
+
+
+@given(
+    per_speaker=st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.sampled_from(["female", "male", ""]), st.integers(1, 6)),
+        min_size=1,
+        max_size=6,
+        unique_by=lambda s: s[0],
+    ).filter(lambda speakers: any(gender for _, gender, _ in speakers)),
+    limit=st.integers(1, 40),
+    seed=st.integers(0, 9),
+)
+def test_always_exactly_as_many_as_asked_and_nested(
+    per_speaker: list[tuple[str, str, int]], limit: int, seed: int
+) -> None:
+    clips = _clips(per_speaker)
+    drawn = draw_clips(clips, limit, ["gender"], seed)
+    assert len(drawn) == min(limit, len(clips)) == len({clip.id for clip in drawn})
+    more = {clip.id for clip in draw_clips(clips, limit + 1, ["gender"], seed)}
+    assert {clip.id for clip in drawn} <= more
+
+
+def test_refusals() -> None:
+    with pytest.raises(UserError, match="1 or more"):
+        draw_clips(SKEWED, 0, [], 0)
+    with pytest.raises(UserError, match=r"'gendre'.*'gender'"):
+        draw_clips(SKEWED, 3, ["gendre"], 0)
+
+
+def test_groups_spelled_two_ways_are_refused() -> None:
+    for one, other in [("Female", "female"), ("café", "cafe\u0301"), ("north  east", "north east")]:
+        with pytest.raises(UserError, match="spelling alone"):
+            groups_of(_clips([("a", one, 1), ("b", other, 1)]), "gender")
+    assert list(groups_of(SKEWED, "gender")) == ["female", "male"]

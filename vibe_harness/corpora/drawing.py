@@ -1,0 +1,70 @@
+"""The groups of a dimension, and a smaller set of clips drawn evenly over them."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+from collections import defaultdict
+from collections.abc import Sequence
+
+from vibe_harness.errors import UserError
+from vibe_harness.records import Clip
+from vibe_harness.registry import did_you_mean
+
+
+def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
+    """Group -> its clips, in order of first appearance. Clips without the dimension are in no group.
+
+    Raises UserError where no clip has the dimension, and where two groups differ only in case, spacing or Unicode form:
+    they would be scored as two.
+    """
+    groups: dict[str, list[Clip]] = defaultdict(list)
+    for clip in clips:
+        if dimension in clip.groups:
+            groups[clip.groups[dimension]].append(clip)
+    if not groups:
+        known = {name for clip in clips for name in clip.groups}
+        raise UserError(f"no clip has the dimension '{dimension}'. {did_you_mean(dimension, known)}")
+    spelling: dict[str, str] = {}
+    for group in groups:
+        plain = " ".join(unicodedata.normalize("NFKC", group).casefold().split())
+        if plain in spelling:
+            raise UserError(
+                f"the dimension '{dimension}' has the groups '{spelling[plain]}' and '{group}', which differ in "
+                "spelling alone: write them alike in the manifest"
+            )
+        spelling[plain] = group
+    return dict(groups)
+
+
+def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int) -> list[Clip]:
+    """`limit` clips, drawn evenly over the groups and, within a group, over its speakers; in the manifest's order.
+
+    With several dimensions the groups are their combinations; a clip that lacks one counts as a group of its own
+    there. A larger limit of the same seed draws the same clips and more. All clips where there are no more than
+    `limit`. Raises UserError for a limit below 1 and for a dimension that no clip has.
+    """
+    if limit < 1:
+        raise UserError(f"a limit of {limit} clips draws nothing: give 1 or more")
+    for dimension in dimensions:
+        groups_of(clips, dimension)
+    random_state = random.Random(seed)
+    cells: dict[tuple[str | None, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for index, clip in enumerate(clips):
+        cell = tuple(clip.groups.get(dimension) for dimension in dimensions)
+        cells[cell][clip.speaker].append(index)
+    queues = []
+    for speakers in cells.values():
+        own = list(speakers.values())
+        for indices in own:
+            random_state.shuffle(indices)
+        random_state.shuffle(own)
+        queues.append(_in_turn(own))
+    random_state.shuffle(queues)
+    return [clips[index] for index in sorted(_in_turn(queues)[:limit])]
+
+
+def _in_turn(queues: Sequence[Sequence[int]]) -> list[int]:
+    """One of each queue, then the next of each, until all are empty."""
+    longest = max(map(len, queues), default=0)
+    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]

@@ -1,0 +1,165 @@
+"""A manifest, CSV, JSONL or Parquet, is a corpus: one row a clip, any further column a group or stratum."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vibe_harness.corpora.tables import Row, parquet_metadata, read_rows
+from vibe_harness.errors import UserError
+from vibe_harness.records import Clip
+from vibe_harness.registry import did_you_mean
+
+REQUIRED = ("file", "speaker")
+# Columns that say something of the clip or of the corpus. Every other column is a group or a stratum.
+KNOWN = frozenset(
+    {*REQUIRED, "id", "text", "licence", "synthetic", "corpus", "duration_s", "sample_rate", "channels", "sha256"}
+)
+AUDIO_FOLDER = "vibe_harness.audio_folder"  # Parquet metadata of a prepared corpus: where its files lie
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The clips of one manifest, in its order."""
+
+    name: str
+    root: Path  # the folder that the clips' files lie below
+    clips: tuple[Clip, ...]
+    licence: str | None = None  # several are joined with "; "
+    synthetic: bool = False  # speech made by a synthesizer; true where any row says so
+    notes: tuple[str, ...] = ()  # what a reader of results should know, a sentence each
+
+    def path(self, clip: Clip) -> Path:
+        """The clip's file."""
+        return self.root / clip.file
+
+
+def load_manifest(path: Path, name: str | None = None) -> Corpus:
+    """Read a manifest: `file` and `speaker` in every row; optionally `id`, `text`, `sentence_id`, `licence`,
+    `synthetic`; any further column becomes an entry of Clip.groups (so does sentence_id, as a stratum), left out where
+    the cell is empty. Files are paths below the manifest's folder, or below the one that a prepared corpus names.
+
+    name: of the corpus; by default the folder's where the file is called manifest.*, else the file's own, without its
+    extension. Clip.id is "CORPUS/SPEAKER/ID", ID being the id column or the file without its extension.
+
+    Raises UserError, naming file, line and remedy, for what is no manifest or would make a wrong corpus.
+    """
+    name = name or (path.resolve().parent.name if path.stem == "manifest" else path.stem)
+    root = path.parent
+    if path.suffix.lower() == ".parquet":
+        root = Path(parquet_metadata(path).get(AUDIO_FOLDER, root))
+    reader = _Reader(path, name, root)
+    clips = tuple(reader.clip(row) for row in read_rows(path, _check_columns))
+    if not clips:
+        raise UserError(f"{path}: no rows: a manifest has one row a clip")
+    notes = ("synthetic speech, not recordings of people",) if reader.synthetic else ()
+    return Corpus(name, root, clips, "; ".join(sorted(reader.licences)) or None, reader.synthetic, notes)
+
+
+def _check_columns(place: str, columns: list[str]) -> None:
+    for column in columns:
+        if not column:
+            raise UserError(f"{place}: a column has no name: name it, or take it out")
+        if columns.count(column) > 1:
+            raise UserError(f"{place}: the column '{column}' stands twice: rename or remove one")
+    for column in REQUIRED:
+        if column not in columns:
+            hint = did_you_mean(column, columns)
+            if len(columns) == 1 and any(mark in columns[0] for mark in ";\t"):
+                hint = "Columns are separated by commas."
+            raise UserError(f"{place}: no column '{column}'. {hint}")
+
+
+class _Reader:
+    """Turns rows into clips, sharing what rows have in common: 100,000 clips then take little memory."""
+
+    def __init__(self, path: Path, corpus: str, root: Path) -> None:
+        self.path = path
+        self.corpus = corpus
+        self.licences: set[str] = set()
+        self.synthetic = False
+        self._root = root
+        self._real_root = Path(os.path.realpath(root))
+        self._ids: dict[str, int] = {}  # clip id -> line
+        self._groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
+        self._links: dict[str, frozenset[str]] = {}  # folder below the root -> its files that lie elsewhere
+
+    def clip(self, row: Row) -> Clip:
+        place = f"{self.path}:{row.line}"
+        cells = row.cells
+        for column in REQUIRED:
+            if not cells.get(column):
+                raise UserError(f"{place}: '{column}' is empty: every clip names its {column}")
+        file, speaker = cells["file"], sys.intern(cells["speaker"])
+        self._check_path(place, file)
+        clip_id = f"{self.corpus}/{speaker}/{cells.get('id') or _without_extension(file)}"
+        if clip_id in self._ids:
+            raise UserError(
+                f"{place}: the clip '{clip_id}' stands in line {self._ids[clip_id]} too: remove one of the two, or "
+                "tell them apart in a column 'id'"
+            )
+        self._ids[clip_id] = row.line
+        if cells.get("licence"):
+            self.licences.add(cells["licence"])
+        if "synthetic" in cells:
+            self.synthetic |= _truth(place, cells["synthetic"])
+        text, sentence = cells.get("text"), cells.get("sentence_id")
+        return Clip(
+            id=clip_id,
+            file=file,
+            speaker=speaker,
+            groups=self._shared_groups(cells),
+            text=sys.intern(text) if text else None,
+            sentence_id=sys.intern(sentence) if sentence else None,
+        )
+
+    def _shared_groups(self, cells: Mapping[str, str]) -> Mapping[str, str]:
+        key = tuple((column, cell) for column, cell in cells.items() if cell and column not in KNOWN)
+        if key not in self._groups:
+            self._groups[key] = {sys.intern(column): sys.intern(cell) for column, cell in key}
+        return self._groups[key]
+
+    def _check_path(self, place: str, file: str) -> None:
+        if "\\" in file or "\0" in file:
+            raise UserError(f"{place}: file '{file!r}': write the path with forward slashes")
+        if file.startswith("/") or file[1:2] == ":" or ".." in file.split("/"):
+            raise UserError(
+                f"{place}: file '{file}' leaves the corpus folder: write a path below {self._root}, without '..'"
+            )
+        folder, _, name = file.rpartition("/")
+        if folder not in self._links:
+            self._links[folder] = self._links_out_of(folder)
+        if name in self._links[folder]:
+            raise UserError(
+                f"{place}: file '{file}' is a link out of the corpus folder {self._root}: copy the file there"
+            )
+
+    def _links_out_of(self, folder: str) -> frozenset[str]:
+        """Names in a folder that lead out of the corpus once links are followed; listed once, rows being many."""
+        try:
+            with os.scandir(self._root / folder) as entries:
+                if not self._inside(folder):
+                    return frozenset(entry.name for entry in entries)
+                links = [entry.name for entry in entries if entry.is_symlink()]
+        except OSError:  # no such folder: the check of the clips will say so
+            return frozenset()
+        return frozenset(name for name in links if not self._inside(f"{folder}/{name}" if folder else name))
+
+    def _inside(self, below: str) -> bool:
+        return Path(os.path.realpath(self._root / below)).is_relative_to(self._real_root)
+
+
+def _without_extension(file: str) -> str:
+    """A path without the extension of its last part; a leading dot begins no extension."""
+    dot = file.rfind(".")
+    return file[:dot] if dot > file.rfind("/") + 1 else file
+
+
+def _truth(place: str, cell: str) -> bool:
+    words = {"true": True, "false": False, "": False}
+    if cell.lower() not in words:
+        raise UserError(f"{place}: synthetic is '{cell}': write true or false")
+    return words[cell.lower()]
