@@ -11,7 +11,7 @@ from pydantic import Field
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.simulated.answers import Choices, choices_of
 from vibe_harness.backends.simulated.chance import Chance
-from vibe_harness.backends.simulated.hearing import Ear, Heard
+from vibe_harness.backends.simulated.hearing import Heard, hear_once
 from vibe_harness.backends.simulated.prose import answer, refusal
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -53,7 +53,6 @@ class SimulatedEngine:
         self._arguments = Arguments.model_validate(card.args)
         self._choices = {task.name: choices_of(task) for task in tasks}
         self._labels = {task.name: _labels(task) for task in tasks}
-        self._ear = Ear()
         self._shares = lru_cache(maxsize=REMEMBERED)(self._shares_heard)
 
     def describe(self) -> Mapping[str, str]:
@@ -69,7 +68,7 @@ class SimulatedEngine:
     def _respond(self, request: Request) -> Response:
         if request.audio is None:
             raise UserError("the simulated model answers what comes with a clip only: name another --extractor")
-        heard = self._ear.hear(request.audio())
+        heard = hear_once(request.audio())
         chance = Chance(hashlib.sha256(f"{request.generation.seed} {request.id}".encode()).digest())
         if chance.happens(self._arguments.refusal_chance(heard)):
             return _response(request, Outcome.OK, refusal(chance), "stop")

@@ -36,19 +36,17 @@ class Heard:
     timbre: float
 
 
-class Ear:
-    """Hears waveforms, and remembers those heard last by a digest of their samples."""
+_memory: dict[bytes, Heard] = {}
 
-    def __init__(self) -> None:
-        self._memory: dict[bytes, Heard] = {}
 
-    def hear(self, wave: Waveform) -> Heard:
-        key = hashlib.sha256(wave.samples.tobytes()).digest() + wave.rate.to_bytes(8, "big")
-        heard = self._memory.pop(key, None) or hear(wave)
-        self._memory[key] = heard  # last: the one to be forgotten last
-        if len(self._memory) > REMEMBERED:
-            del self._memory[next(iter(self._memory))]
-        return heard
+def hear_once(wave: Waveform) -> Heard:
+    """As `hear`; of the REMEMBERED waveforms heard last, by a digest of their samples, none is worked through again."""
+    key = hashlib.sha256(wave.samples.tobytes()).digest() + wave.rate.to_bytes(8, "big")
+    heard = _memory.pop(key, None) or hear(wave)
+    _memory[key] = heard  # at the end: the one to be forgotten last
+    if len(_memory) > REMEMBERED:
+        del _memory[next(iter(_memory))]
+    return heard
 
 
 def hear(wave: Waveform) -> Heard:
