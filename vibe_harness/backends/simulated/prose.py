@@ -93,4 +93,6 @@ def _in_a_row(values: list[str], chance: Chance) -> str:
     if len(values) == 1:
         return values[0]
     comma, last = chance.one_of(((", ", ", "), (", ", " and "), ("; ", "; ")))
+    if any(" and " in value for value in values):  # "black and white and red" would be anyone's guess
+        last = comma
     return f"{comma.join(values[:-1])}{last}{values[-1]}"
