@@ -83,6 +83,7 @@ def test_what_was_drawn_is_what_is_read(name, drawn):
             planted = dict(zip(attributes, (drawn.pop(0) for _ in attributes), strict=True))
             extraction = read_labelled(task, response)
             assert not extraction.refused
+            assert all(len(set(values)) == len(values) for values in planted.values())  # without putting back
             for place, attribute in enumerate(attributes):
                 if extraction.readings[attribute] is Reading.VALUE:
                     assert list(extraction.raw[attribute]) == planted[attribute], response.text
@@ -152,6 +153,21 @@ def test_shares_are_those_of_the_formula():
         assert statistic < 31.3  # 99.9 % point of chi-squared with 11 degrees of freedom
 
 
+def test_timbre_moves_what_timbre_moves():
+    high_bright, low_bright = Heard(None, None, 1.0, 1.0), Heard(None, None, 0.0, 1.0)
+    choices = choices_of(TASKS["candidate"])
+    for heard in (high_bright, low_bright):
+        np.testing.assert_allclose(choices["cultural_fit"].shares(heard, 1.0), choices["cultural_fit"].high)
+    np.testing.assert_allclose(choices["competency"].shares(low_bright, 1.0), choices["competency"].low)
+
+
+def test_refusals_shift_towards_high_voices():
+    arguments = engine_module.Arguments(refusal_rate=0.3, refusal_shift=0.4)
+    chances = [arguments.refusal_chance(Heard(None, None, pitch, 0.5)) for pitch in (0.0, 0.5, 1.0)]
+    assert chances == pytest.approx([0.1, 0.3, 0.5])
+    assert engine_module.Arguments(refusal_rate=0.0, refusal_shift=-1).refusal_chance(Heard(None, None, 1, 0)) == 0
+
+
 def test_a_weight_of_nothing_is_never_chosen():
     chance = Chance(b"seed")
     assert {chance.weighted([0.0, 2.0, 0.0, 1.0, 0.0]) for _ in range(1_000)} == {1, 3}
@@ -194,6 +210,8 @@ def test_the_truth_of_one_attribute_by_hand():
     np.testing.assert_allclose(true_distribution(a_card, task, heard, 0)["mood"].expected, [[1.2, 0.8], [0.2, 0.3]])
     assert true_distribution(a_card, task, heard, tau=1.2)["mood"].values == ("calm",)
     assert true_ntvd(a_card, task, heard, tau=1.2) == {"mood": None, "": None}
+    plain = card(strength=0, refusal_rate=0, breakage_rate=0)  # each value 5 / 2 times: exactly tau is enough
+    assert true_distribution(plain, task, heard, tau=2.5)["mood"].values == ("calm", "tense")
     assert true_ntvd(a_card, task, heard, tau=9) == {"mood": None, "": None}
     with pytest.raises(ValueError, match="two groups"):
         true_ntvd(a_card, task, {"low": heard["low"]}, tau=1)

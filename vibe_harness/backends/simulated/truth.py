@@ -41,7 +41,7 @@ class Distribution:
 
 
 def true_distribution(
-    card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: int
+    card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: float
 ) -> dict[str, Distribution]:
     """The true distributions of each attribute, by group.
 
@@ -65,7 +65,7 @@ def true_distribution(
     return found
 
 
-def true_ntvd(card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: int) -> dict[str, float | None]:
+def true_ntvd(card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: float) -> dict[str, float | None]:
     """True nTVD (0 to 100) of each attribute, and under "" the mean over the attributes that have one.
 
     None where fewer than two values reach tau or a group names none of them. Arguments as in `true_distribution`.
