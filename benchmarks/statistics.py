@@ -21,11 +21,11 @@ from dataclasses import dataclass
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[name] = "1"  # read when numpy is imported
 
-import numpy as np
-from scipy import stats
+import numpy as np  # noqa: E402
+from scipy import stats  # noqa: E402
 
-from vibe_harness.stats.permutation import permutation_test, permutation_tests
-from vibe_harness.stats.simulation import zipf
+from vibe_harness.stats.permutation import permutation_test, permutation_tests  # noqa: E402
+from vibe_harness.stats.simulation import zipf  # noqa: E402
 
 ATTRIBUTES, VALUES = 19, 20
 
