@@ -57,12 +57,12 @@ def test_a_yaml_tag_that_builds_objects(vibe):
         ("{{ text.__init__.__globals__ }}", "__init__"),
         ("{% for i in range(1000000000) %}x{% endfor %}", "range"),
         ("{% include '../../../etc/passwd' %}", "outside"),
-        ("{{ text", "prompt.j2"),
+        ("{{ text", ".j2:"),
     ],
 )
 def test_a_hostile_or_broken_template(vibe, template, said):
     arguments = own_card(vibe, lambda text: text)
-    for path in (vibe.folder / "own" / "templates" / "mine").glob("prompt*.j2"):
+    for path in (vibe.folder / "own" / "templates" / "mine").glob("[!e]*.j2"):
         path.write_text(template, encoding="utf-8")
     assert said in vibe.refuses(*arguments)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 
 import numpy as np
@@ -41,3 +42,8 @@ def wav_bytes(wave: Waveform) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, wave.samples, wave.rate, format="WAV", subtype="PCM_16")
     return file.getvalue()
+
+
+def wav_data_uri(wave: Waveform) -> str:
+    """The WAV file as a data URI."""
+    return "data:audio/wav;base64," + base64.b64encode(wav_bytes(wave)).decode("ascii")

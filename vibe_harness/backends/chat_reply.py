@@ -1,21 +1,17 @@
-"""What a chat completion means: one outcome, and never a text that the model did not end itself."""
+"""Reading the reply to a chat completion."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from vibe_harness.backends.ending import outcome_of
 from vibe_harness.records import Outcome, Response
-
-ENDED = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
-CUT = frozenset({"length", "max_tokens", "model_length"})
-FILTERED = frozenset({"content_filter", "safety"})
 
 
 def read_reply(request: str, reply: Any, seconds: float) -> Response:
     """The response that a decoded JSON body holds.
 
-    A reply without choices, or with a finish reason that is not known here, is an error: whether the text is the
-    model's whole answer cannot be told. The reason's word is kept.
+    A reply without exactly one choice, or with a finish reason that is not known, is an error; the reason is kept.
     """
 
     def failed(why: str) -> Response:
@@ -34,7 +30,7 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
     text, refusal, reason = message.get("content"), message.get("refusal"), choice.get("finish_reason")
     if not isinstance(text, str | None) or not isinstance(refusal, str | None):
         return failed("its content is not text")
-    outcome = _outcome(text or "", refusal, reason)
+    outcome = Outcome.REFUSED if refusal else outcome_of(text or "", reason)
     usage = reply.get("usage")
     return Response(
         request,
@@ -47,18 +43,6 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
         served_model=model if isinstance(model := reply.get("model"), str) else None,
         error=f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None,
     )
-
-
-def _outcome(text: str, refusal: str | None, reason: Any) -> Outcome:
-    if refusal:
-        return Outcome.REFUSED
-    if reason in FILTERED:
-        return Outcome.BLOCKED
-    if reason not in ENDED | CUT:
-        return Outcome.ERROR
-    if not text.strip():
-        return Outcome.EMPTY
-    return Outcome.TRUNCATED if reason in CUT else Outcome.OK
 
 
 def _count(usage: Any, name: str) -> int | None:

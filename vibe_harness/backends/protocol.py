@@ -53,6 +53,9 @@ BACKENDS: Registry[Engine] = Registry(
     {
         "simulated": "vibe_harness.backends.simulated:SimulatedEngine",
         "openai": "vibe_harness.backends.openai_server:OpenAIEngine",
+        "vllm": "vibe_harness.backends.vllm:VLLMEngine",
+        "hf": "vibe_harness.backends.hf:HFEngine",
+        "gemini": "vibe_harness.backends.gemini:GeminiEngine",
     },
 )
 

@@ -5,26 +5,37 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
 from vibe_harness.cards.digest import digest
+from vibe_harness.cards.paths import find_file
 from vibe_harness.cards.schema import Attribute, Card, ModelCard, TaskCard
 from vibe_harness.cards.spelling import fold
-from vibe_harness.cards.templates import TemplateSet, find_file
+from vibe_harness.cards.templates import TemplateSet
 from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
 from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
-EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes", "task"})
+EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
 
 T = TypeVar("T")
 AnyCard = TypeVar("AnyCard", bound=Card)
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeText:
+    """What an extraction template is given of an attribute; see `schema.Attribute`."""
+
+    values: Literal["open"] | list[str]
+    up_to: int
+    label: str | None
+    description: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +53,12 @@ class Task:
         return self.card.task
 
     def prompt(self, variant: str, text: str | None) -> str:
-        """The words of the task, rendered. text: what the clip says, for prompts that quote it."""
-        return self.templates.render(self.card.prompts[variant], {"text": text})
+        """The words of the task, rendered.
+
+        text: what the clip says, for prompts that quote it. Without it the name is undefined, so that a prompt which
+        quotes it is a UserError and never holds the word "None".
+        """
+        return self.templates.render(self.card.prompts[variant], {} if text is None else {"text": text})
 
     def prompt_source(self, variant: str) -> str:
         """The template of a prompt, as written."""
@@ -56,14 +71,20 @@ class Task:
         Templates put the response between two lines that hold `fence`, a digest of the response itself, so that no
         response can hold its own end. Markers of a chat ("<|...|>") are taken apart: a tokeniser would obey them.
         """
-        part = self.card.extraction
         values = {
             "response": response.replace("<|", "< |"),
             "fence": digest(response, length=16),
-            "attributes": part.attributes,
-            "task": self.card,
+            "attributes": self._attributes,
         }
-        return self.templates.render(part.template, values)
+        return self.templates.render(self.card.extraction.template, values)
+
+    @cached_property
+    def _attributes(self) -> Mapping[str, AttributeText]:
+        """The attributes as plain data: a card's own methods can read files and load pickles."""
+        return {
+            name: AttributeText(spec.values, spec.up_to, spec.label, spec.description)
+            for name, spec in self.card.extraction.attributes.items()
+        }
 
 
 class CardIndex:
@@ -77,6 +98,7 @@ class CardIndex:
             if not folder.is_dir():
                 raise UserError(f"--include-path {folder}: no such folder")
         self.roots = (*include_paths, *package_roots(), library_root())
+        self._templates: dict[tuple[Path, ...], TemplateSet] = {}  # one for each list of folders
 
     def task_files(self) -> dict[str, Path]:
         """Task name -> card file, sorted by name."""
@@ -88,18 +110,19 @@ class CardIndex:
     def tasks(self, patterns: Sequence[str]) -> list[Task]:
         """The tasks that names, globs or card files stand for, each once, in the order given."""
         files = self._files("tasks")
-        paths: dict[Path, None] = {}
+        paths: dict[Path, Path] = {}  # the file itself -> as it was named
         for pattern in patterns:
             if pattern.endswith((".yaml", ".yml")):
-                paths[Path(pattern)] = None
+                paths.setdefault(Path(pattern).resolve(), Path(pattern))
                 continue
             matches = fnmatch.filter(sorted(files), pattern)
             if not matches:
                 raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
-            paths.update((files[name], None) for name in matches)
+            for name in matches:
+                paths.setdefault(files[name].resolve(), files[name])
         if not paths:
             raise UserError(f"no task was named. {did_you_mean('', files)}")
-        tasks = [self.load_task(path) for path in paths]
+        tasks = [self.load_task(path) for path in paths.values()]
         names = [task.name for task in tasks]
         for name in names:
             if names.count(name) > 1:
@@ -109,22 +132,32 @@ class CardIndex:
     def load_task(self, path: Path) -> Task:
         """Load and check one task card, its templates and alias files."""
         source, card = _load(path, TaskCard, "task", self._root_of(path))
-        templates = TemplateSet(self._template_roots(path))
+        roots = self._template_roots(path)
+        templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
         for variant, name in card.prompts.items():
-            _with_place(source, ["prompts", variant], partial(templates.check, name, PROMPT_VARIABLES))
-            texts |= templates.sources(name)
+            texts |= _with_place(source, ["prompts", variant], partial(templates.check, name, PROMPT_VARIABLES))
         template = card.extraction.template
-        _with_place(source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES))
-        texts |= templates.sources(template)
+        texts |= _with_place(
+            source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES)
+        )
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
                 place = ["extraction", "attributes", attribute, "aliases"]
                 file = _with_place(source, place, partial(find_file, templates.roots, spec.aliases))
                 aliases[attribute] = _read_aliases(file, spec)
-        content = {"card": card.model_dump(mode="json", exclude={"notes"}), "templates": texts, "aliases": aliases}
-        return Task(card, path, templates, aliases, digest(content))
+        content = {
+            "card": card.model_dump(mode="json", exclude={"notes"}),
+            "order": [list(card.prompts), list(card.extraction.attributes)],  # the first prompt is the default
+            "templates": texts,
+            "aliases": aliases,
+        }
+        task = Task(card, path, templates, aliases, digest(content))
+        for variant in card.prompts:  # what only shows when rendered is told now, before any model starts
+            _with_place(source, ["prompts", variant], partial(task.prompt, variant, "words"))
+        _with_place(source, ["extraction", "template"], partial(task.extraction_prompt, "words"))
+        return task
 
     def model(self, name: str) -> ModelCard:
         """The model card of that name, or in that file."""
@@ -151,17 +184,17 @@ class CardIndex:
     def _root_of(self, path: Path) -> Path:
         """The folder that a card may include from: its root's, or its own where it lies in none."""
         for root in self.roots:
-            if path.resolve().is_relative_to(root.resolve()):
+            if any(path.resolve().is_relative_to((root / folder).resolve()) for folder in ("tasks", "models")):
                 return root
         return path.parent
 
-    def _template_roots(self, path: Path) -> list[Path]:
+    def _template_roots(self, path: Path) -> tuple[Path, ...]:
         root = self._root_of(path)
         if root not in self.roots:  # a card of its own: templates beside it, or in templates/ beside tasks/
             own = path.parent.parent / "templates" if path.parent.name == "tasks" else path.parent
         else:
             own = root / "templates"
-        return [*dict.fromkeys([own, library_root() / "templates"])]
+        return tuple(dict.fromkeys([own, library_root() / "templates"]))
 
 
 def _load(path: Path, model: type[AnyCard], kind: str, within: Path) -> tuple[CardSource, AnyCard]:
@@ -179,7 +212,7 @@ def _load(path: Path, model: type[AnyCard], kind: str, within: Path) -> tuple[Ca
 def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
     """One line a fault: file, line, field, what is wrong."""
     for fault in error.errors():
-        keys = [key for key in fault["loc"] if not str(key).startswith(("literal[", "list[", "function-"))]
+        keys = [key for key in fault["loc"] if key != "[key]"]
         field = ".".join(str(key) for key in keys)
         place = source.place(keys)
         if fault["type"] == "extra_forbidden":
@@ -229,8 +262,10 @@ def _claim(source: CardSource, taken: dict[str, str], spelling: str, canonical: 
     if not folded:
         raise UserError(f"{source.place([canonical])}: '{spelling}' holds no letter or digit: remove it")
     if folded in taken:
+        other = taken[folded]
+        what = "is itself the canonical value" if fold(other) == folded else "already stands for"
         raise UserError(
-            f"{source.place([canonical])}: '{spelling}' already stands for '{taken[folded]}' (case, blanks, "
-            "punctuation and number make no difference): remove it here or there"
+            f"{source.place([canonical])}: '{spelling}' {what} '{other}' (case, punctuation and number make no "
+            "difference): remove it here or there"
         )
     taken[folded] = canonical

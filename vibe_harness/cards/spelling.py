@@ -8,7 +8,9 @@ from functools import lru_cache
 
 import inflection
 
-_ASCII_JUNK = re.compile(r"[^a-z0-9+#]+|(?<![a-z0-9+#])[+#]+")
+_ASCII_JUNK = re.compile(r"[^a-z0-9+#]+")
+_LOOSE_SIGN = re.compile(r"(?<!\S)[+#]+")
+_DROPPED = dict.fromkeys(map(ord, "'\u2019\u02bc\u200b\u200c\u200d\u00ad\ufeff"))  # apostrophes, and what has no width
 
 # Words that end like a plural and are none, or whose singular means something else.
 _NO_PLURAL = frozenset((
@@ -17,8 +19,7 @@ _NO_PLURAL = frozenset((
 ))  # fmt: skip
 # Plurals that the rules of `inflection` miss or spoil.
 _IRREGULAR = {
-    "women": "woman", "men": "man", "children": "child", "salesmen": "salesman", "businessmen": "businessman",
-    "firemen": "fireman", "policemen": "policeman", "fishermen": "fisherman", "craftsmen": "craftsman",
+    "men": "man", "children": "child", "firemen": "fireman", "policemen": "policeman", "fishermen": "fisherman",
     "cookies": "cookie", "selfies": "selfie", "smoothies": "smoothie", "brownies": "brownie", "foodies": "foodie",
     "hoodies": "hoodie", "rookies": "rookie", "calories": "calorie", "indies": "indie", "ties": "tie", "pies": "pie",
     "canoes": "canoe", "headaches": "headache", "niches": "niche", "caches": "cache", "bases": "base", "axes": "axe",
@@ -28,7 +29,7 @@ _VES_TO_FE = frozenset({"wives", "housewives", "midwives", "knives", "lives"})
 _VES_TO_F = frozenset({"wolves", "halves", "shelves", "bookshelves", "elves", "calves", "scarves"})
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def fold(text: str) -> str:
     """The text in the form in which spellings are compared: `fold(fold(x)) == fold(x)`.
 
@@ -36,27 +37,22 @@ def fold(text: str) -> str:
     last word put in the singular. "+" and "#" right after a letter or digit are kept ("C++", "C#"). Empty where the
     text holds no letter, mark or digit.
     """
-    if text.isascii():
-        words = _ASCII_JUNK.sub(" ", text.lower().replace("'", "").replace("&", " and ")).split()
-    else:
-        words = _unicode_words(text)
+    plain = _plain_ascii(text) if text.isascii() else _plain(text)
+    words = _LOOSE_SIGN.sub("", plain).split()
     if not words:
         return ""
     words[-1] = _singular(words[-1])
     return " ".join(words)
 
 
-def _unicode_words(text: str) -> list[str]:
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    kept: list[str] = []
-    for char in text:
-        if unicodedata.category(char)[0] in "LMN" or (char in "+#" and kept and kept[-1] != " "):
-            kept.append(char)
-        elif char == "&":
-            kept.append(" and ")
-        elif char not in "'\u2019\u02bc\u200b\u200c\u200d\u00ad\ufeff":
-            kept.append(" ")
-    return "".join(kept).split()
+def _plain_ascii(text: str) -> str:
+    return _ASCII_JUNK.sub(" ", text.lower().replace("'", "").replace("&", " and "))
+
+
+def _plain(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text).casefold().translate(_DROPPED)
+    text = unicodedata.normalize("NFKC", text).replace("&", " and ")
+    return "".join(char if char in "+#" or unicodedata.category(char)[0] in "LMN" else " " for char in text)
 
 
 def _singular(word: str) -> str:
@@ -68,6 +64,8 @@ def _singular(word: str) -> str:
 def _singular_once(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
+    if word.endswith(("women", "smen")):  # sportswomen, salesmen
+        return word[:-2] + "an"
     if len(word) < 4 or not word.endswith("s") or word in _NO_PLURAL or word.endswith(("ics", "is", "us", "ss")):
         return word
     if word.endswith("ves"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,21 @@ import jinja2
 import jinja2.meta
 import jinja2.sandbox
 
+from vibe_harness.cards.paths import find_file
 from vibe_harness.errors import UserError
 
 
-def inside(root: Path, name: str) -> Path | None:
-    """The file `name` below `root`, or None where there is none. Raises UserError where it leaves the folder."""
-    path = (root / name).resolve()
-    if not path.is_relative_to(root.resolve()):
-        raise UserError(f"'{name}' lies outside of {root}: name a file inside that folder")
-    return path if path.is_file() else None
+class _Undefined(jinja2.StrictUndefined):
+    """Strict where StrictUndefined is not: a list that holds an undefined value is not written out either."""
+
+    __repr__ = jinja2.StrictUndefined.__str__
 
 
-def find_file(roots: Sequence[Path], name: str) -> Path:
-    """The first of `roots` that holds the file. Raises UserError where none does."""
-    for root in roots:
-        found = inside(root, name)
-        if found:
-            return found
-    raise UserError(f"there is no file '{name}' in {' or '.join(str(root) for root in roots)}")
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    text: str
+    names: frozenset[str]  # that it looks up and does not set itself
+    others: tuple[str | None, ...]  # that it includes, imports or extends; None for one named by an expression
 
 
 class TemplateSet:
@@ -35,67 +33,93 @@ class TemplateSet:
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(roots)
+        self._parsed: dict[str, _Parsed] = {}  # each file is read once: what was checked is what is rendered
         self._environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
             loader=jinja2.FunctionLoader(self._load),
-            undefined=jinja2.StrictUndefined,
+            undefined=_Undefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
         )
+        del self._environment.globals["lipsum"], self._environment.filters["random"]  # no two renderings would be alike
 
     def _load(self, name: str) -> tuple[str, str, None]:
         path = find_file(self.roots, name)
+        if name in self._parsed:
+            return self._parsed[name].text, str(path), None
         try:
             return path.read_text(encoding="utf-8"), str(path), None
         except UnicodeDecodeError as error:
             raise UserError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from None
+        except OSError as error:
+            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 
     def sources(self, name: str) -> dict[str, str]:
-        """The text of a template and of all that it includes, imports or extends, by name."""
-        found: dict[str, str] = {}
-        waiting = [name]
-        while waiting:
-            current = waiting.pop()
-            if current in found:
-                continue
-            found[current] = self._load(current)[0]
-            for other in jinja2.meta.find_referenced_templates(self._parse(current, found[current])):
-                if other is None:
-                    raise UserError(f"{find_file(self.roots, current)}: a template names what it includes in full")
-                waiting.append(other)
-        return found
+        """The text of a template and of all that it includes, imports or extends, by name.
 
-    def check(self, name: str, known: Collection[str]) -> None:
-        """Raise UserError where a template does not parse, or uses a name that nobody will give it."""
-        for current, source in self.sources(name).items():
-            unknown = jinja2.meta.find_undeclared_variables(self._parse(current, source)) - set(known)
+        Raises UserError where one does not parse, where they go round in a circle, or are named by an expression.
+        """
+        found: dict[str, _Parsed] = {}
+        self._collect(name, (), found)
+        return {name: parsed.text for name, parsed in found.items()}
+
+    def check(self, name: str, known: Collection[str]) -> dict[str, str]:
+        """The sources; raises UserError also where one uses a name that nobody will give it."""
+        found: dict[str, _Parsed] = {}
+        self._collect(name, (), found)
+        for current, parsed in found.items():
+            unknown = parsed.names - set(known) - set(self._environment.globals)
             if unknown:
                 path = find_file(self.roots, current)
                 raise UserError(
-                    f"{path}:{_first_line(source, min(unknown))}: unknown variable '{min(unknown)}': "
+                    f"{path}:{_first_line(parsed.text, min(unknown))}: unknown variable '{min(unknown)}': "
                     f"this template is given {', '.join(sorted(known))}"
                 )
+        return {name: parsed.text for name, parsed in found.items()}
+
+    def _collect(self, name: str, trail: tuple[str, ...], found: dict[str, _Parsed]) -> None:
+        if name in trail:
+            loop = " -> ".join((*trail[trail.index(name) :], name))
+            raise UserError(f"{find_file(self.roots, trail[-1])}: templates go round in a circle: {loop}")
+        if name in found:
+            return
+        if name not in self._parsed:
+            self._parsed[name] = self._parse(name)
+        found[name] = self._parsed[name]
+        for other in found[name].others:
+            if other is None:
+                raise UserError(f"{find_file(self.roots, name)}: a template names what it includes in full")
+            self._collect(other, (*trail, name), found)
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:
-        """The rendered text, without blank space around it. Raises UserError with file and line."""
+        """The rendered text, without blank space around it. Raises UserError with file and line, and for no text."""
         try:
-            return self._environment.get_template(name).render(values).strip()
+            text = self._environment.get_template(name).render(values).strip()
         except jinja2.TemplateSyntaxError as error:
             raise UserError(f"{error.filename or name}:{error.lineno}: {error.message}") from None
         except jinja2.exceptions.SecurityError as error:
             raise UserError(
                 f"{find_file(self.roots, name)}: {error}: templates cannot reach Python's internals"
             ) from None
-        except jinja2.UndefinedError as error:
+        except jinja2.TemplateError as error:
             raise UserError(f"{find_file(self.roots, name)}: {error.message}") from None
-        except (TypeError, ValueError, ArithmeticError, LookupError, OverflowError, RecursionError) as error:
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
             raise UserError(f"{find_file(self.roots, name)}: {type(error).__name__}: {error}") from None
+        if not text:
+            raise UserError(f"{find_file(self.roots, name)}: renders to nothing")
+        return text
 
-    def _parse(self, name: str, source: str) -> jinja2.nodes.Template:
+    def _parse(self, name: str) -> _Parsed:
+        text, path, _ = self._load(name)
         try:
-            return self._environment.parse(source, name)
-        except jinja2.TemplateSyntaxError as error:
-            raise UserError(f"{find_file(self.roots, name)}:{error.lineno}: {error.message}") from None
+            tree = self._environment.parse(text, name)
+            return _Parsed(
+                text,
+                frozenset(jinja2.meta.find_undeclared_variables(tree)),
+                tuple(jinja2.meta.find_referenced_templates(tree)),
+            )
+        except jinja2.TemplateSyntaxError as error:  # or no such filter or test
+            raise UserError(f"{path}:{error.lineno}: {error.message}") from None
 
 
 def _first_line(source: str, word: str) -> int:

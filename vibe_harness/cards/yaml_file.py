@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from vibe_harness.cards.paths import inside
 from vibe_harness.errors import UserError
 
 
@@ -41,10 +42,18 @@ class _CardLoader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
+        seen: set[str] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None, None, "'<<' is not used in cards: write it out, or use include", key_node.start_mark
+                )
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is no word: put it in quotes", key_node.start_mark
+                )
+            if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key}' stands twice", key_node.start_mark
                 )
@@ -66,17 +75,18 @@ def read_yaml(path: Path) -> CardSource:
         raise UserError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    loader = _CardLoader(text)
     try:
+        loader = _CardLoader(text)
         node = loader.get_single_node()
         data = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{path}:{line}: {error.problem}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UserError(f"{path}:{line}: a card holds no control characters (U+{error.character:04X})") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
-    finally:
-        loader.dispose()
     if node is None or not isinstance(data, dict):
         raise UserError(f"{path}:1: a card is a mapping of fields, as in 'task: story'")
     places: dict[tuple[str | int, ...], str] = {}
@@ -112,8 +122,6 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSo
     if resolved in trail:
         loop = " -> ".join(p.name for p in (*trail[trail.index(resolved) :], resolved))
         raise UserError(f"{path}: includes go round in a circle: {loop}")
-    if not resolved.is_relative_to(within):
-        raise UserError(f"{trail[-1] if trail else path}: include '{path}' lies outside of {within}")
     card = read_yaml(path)
     includes = card.data.pop("include", [])
     if isinstance(includes, str):
@@ -123,12 +131,20 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSo
     data: dict[str, Any] = {}
     places: dict[tuple[str | int, ...], str] = {}
     for name in includes:
-        if not (path.parent / name).is_file():
-            raise UserError(f"{card.place(['include'])}: there is no file '{name}' beside {path.name}")
-        base = _read_including(path.parent / name, within, (*trail, resolved))
+        base = _read_including(_included(card, name, within), within, (*trail, resolved))
         data = _merged(data, base.data)
         places |= base.places
     return CardSource(path, _merged(data, card.data), {**places, **card.places})
+
+
+def _included(card: CardSource, name: str, within: Path) -> Path:
+    try:
+        found = inside(within, str(card.path.parent.resolve() / name))
+    except UserError as error:
+        raise UserError(f"{card.place(['include'])}: {error}") from None
+    if found is None:
+        raise UserError(f"{card.place(['include'])}: there is no file '{name}' beside {card.path.name}")
+    return found
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Canonicaliser:
         self._known = {fold(name): name for name in (attribute.values if attribute.values != "open" else [])}
         self._known |= {fold(name): name for name in aliases.values()}
         self._known |= {fold(spelling): name for spelling, name in aliases.items()}
-        self.canonical = lru_cache(maxsize=16_384)(self._canonical)
+        self.canonical = lru_cache(maxsize=4_096)(self._canonical)
 
     def is_known(self, raw: str) -> bool:
         """Whether the card itself names this value or spelling."""
