@@ -63,6 +63,7 @@ def test_marks_of_other_scripts_are_kept() -> None:
 
 @given(st.text())
 @example("classess")
+@example("women's")
 @example("İ")
 @example("ﬁshes")
 @example("c'+")

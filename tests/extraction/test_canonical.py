@@ -81,7 +81,7 @@ PAIRS_APART = [
     ("interior designer", "exterior designer"),
     ("chemist", "chemistry"),
     ("high school teacher", "school teacher"),
-    ("immigrant adviser", "emigrant adviser"),
+    ("immigration services officer", "emigration services officer"),  # 94.5, the first letter aside
     ("marine biologist", "microbiologist"),
     ("biochemistry", "geochemistry"),
     ("pharmacist", "farmer"),

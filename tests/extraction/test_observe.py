@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.cards.loading import Task
 from vibe_harness.extraction.observe import observations
 from vibe_harness.records import Clip, Extraction, Outcome, Reading, Response
 
+MakeTask = Callable[..., Task]
 CLIP = Clip("demo/s1/a", "s1/a.wav", "s1", {"gender": "female"})
-
-
-@pytest.fixture(scope="module")
-def story() -> Task:
-    return CardIndex().tasks(["story"])[0]
 
 
 def read(story: Task, **raw: tuple[str, ...]) -> Extraction:
@@ -70,6 +68,15 @@ def test_what_the_card_does_not_know_is_unparsed(story: Task) -> None:
     }
     for name in ("family_status", "occupation"):
         assert (by_name[name].reading, by_name[name].raw, by_name[name].values) == (Reading.UNPARSED, (), ())
+
+
+def test_a_list_with_one_value_off_the_card_is_unparsed_as_a_whole(make_task: MakeTask) -> None:
+    task = make_task({"colour": {"values": ["red", "blue"], "up_to": 3}})
+    for raw, reading in ((("red", "Blue"), Reading.VALUE), (("red", "green"), Reading.UNPARSED)):
+        extraction = Extraction("r", {"colour": Reading.VALUE}, {"colour": raw})
+        (one,) = observations(task, "default", CLIP, Response("r", Outcome.OK, "text"), extraction)
+        assert one.reading is reading
+        assert bool(one.values) == (reading is Reading.VALUE)
 
 
 def test_another_response_s_extraction_is_never_taken(story: Task) -> None:

@@ -9,7 +9,7 @@ from scipy import stats
 from vibe_harness.errors import UserError
 from vibe_harness.stats.coverage import coverage_tests
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, ntvd
-from vibe_harness.stats.permutation import permutation_test, permutation_tests
+from vibe_harness.stats.permutation import PermutationTest, permutation_test, permutation_tests
 
 RNG = np.random.default_rng(4)
 GROUPS = np.array([0, 0, 0, 1, 1, 1, 1])
@@ -19,6 +19,14 @@ OTHER = RNG.integers(0, 3, (7, 3))
 
 def by_group(table: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return np.stack([table[groups == group].sum(axis=0) for group in range(groups.max() + 1)])
+
+
+def assert_same(first: PermutationTest, second: PermutationTest) -> None:
+    """Every p the same; scores but for the order in which a machine adds."""
+    for one, other in zip((*first.attributes, first.mean), (*second.attributes, second.mean), strict=True):
+        assert one.p_value == other.p_value
+        assert one.value == pytest.approx(other.value, abs=1e-10)
+        assert one.null_p95 == pytest.approx(other.null_p95, abs=1e-10)
 
 
 def test_exact_test_is_the_share_of_all_assignments() -> None:
@@ -99,15 +107,16 @@ def test_many_tasks_share_draws_and_do_not_disturb_each_other() -> None:
     rng = np.random.default_rng(3)
     tasks = [[rng.integers(0, 5, (40, width)) for width in (3, 6)] for _ in range(4)]
     together = permutation_tests(tasks, groups, permutations=300, seed=9)
-    assert together == [permutation_test(task, groups, permutations=300, seed=9) for task in tasks]
+    for task, test in zip(tasks, together, strict=True):
+        assert_same(test, permutation_test(task, groups, permutations=300, seed=9))
 
 
 def test_memory_limit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = np.arange(40) % 4
     tables = [np.random.default_rng(3).integers(0, 5, (40, width)) for width in (3, 6, 2)]
     whole = permutation_test(tables, groups, permutations=300)
-    monkeypatch.setattr("vibe_harness.stats.permutation.ELEMENTS", 1)
-    assert permutation_test(tables, groups, permutations=300) == whole
+    monkeypatch.setattr("vibe_harness.stats.engine.ELEMENTS", 1)
+    assert_same(permutation_test(tables, groups, permutations=300), whole)
 
 
 def test_counts_beyond_single_precision_are_exact() -> None:
@@ -226,3 +235,39 @@ def test_coverage_difference() -> None:
     assert (whole.difference, whole.p_value) == (0, 1) and whole.by_group == (0, 0)
     assert (nobody.difference, nobody.p_value) == (0, 1)
     assert absent.difference is None and absent.p_value is None and absent.reason == EMPTY_GROUP
+
+
+def uneven_emotions(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Tables (S, 2, V) of a true null: answers follow the emotion, and the groups have them 3:1 and 1:3."""
+    groups = np.repeat([0, 1], 12)
+    shares = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    number = rng.multinomial(40, np.where(groups[:, None] == 0, [0.75, 0.25], [0.25, 0.75]))
+    return rng.multinomial(number, shares), groups
+
+
+def test_uneven_strata_of_utterances_keep_the_level() -> None:
+    """Pooled, the emotions are taken for the groups; standardised, a true null is rejected at its level."""
+    pooled = standardised = 0
+    for run in range(200):
+        table, groups = uneven_emotions(np.random.default_rng(run))
+        for split in (True, False):
+            test = permutation_test([table if split else table.sum(axis=1)], groups, permutations=99, seed=run)
+            assert test.mean.p_value is not None
+            standardised += split and test.mean.p_value <= 0.05
+            pooled += not split and test.mean.p_value <= 0.05
+    assert pooled > 190
+    assert stats.binomtest(int(standardised), 200, 0.05).pvalue > 0.001
+
+
+def test_precision_does_not_touch_a_design_without_strata() -> None:
+    table = uneven_emotions(np.random.default_rng(0))[0]
+    groups = np.repeat([0, 1], 12)
+    one_stratum = permutation_test([table.sum(axis=1)[:, None]], groups, permutations=300)
+    assert_same(one_stratum, permutation_test([table.sum(axis=1)], groups, permutations=300))
+
+
+def test_mean_of_strata_is_a_second_statistic() -> None:
+    """Opposite shifts in two strata cancel when standardised; each stratum as an attribute of its own shows them."""
+    table = np.array([[[30, 10], [10, 30]], [[10, 30], [30, 10]]])
+    assert permutation_test([table], [0, 1]).mean.value == pytest.approx(0)
+    assert permutation_test([table[:, 0], table[:, 1]], [0, 1]).mean.value == pytest.approx(50)

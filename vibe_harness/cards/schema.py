@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from vibe_harness.cards.spelling import fold
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
-FilePath = Annotated[str, StringConstraints(min_length=1)]
+FilePath = Annotated[str, StringConstraints(min_length=1, max_length=250)]
+
+
+def _open_or_listed(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return check(value)
+    except ValidationError:  # which would tell of both halves of the union, one of them beside the point
+        raise ValueError("write 'open', or a list of words (yes, no and numbers in quotes)") from None
+
+
+Values = Annotated[Literal["open"] | list[str], WrapValidator(_open_or_listed)]
 
 
 class Card(BaseModel):
@@ -22,7 +41,7 @@ class Card(BaseModel):
 class Attribute(Card):
     """One thing that is read in every response of a task."""
 
-    values: Literal["open"] | list[str] = Field(description="'open', or the closed list of values")
+    values: Values = Field(description="'open', or the closed list of values")
     up_to: int = Field(1, ge=1, le=20, description="how many values one response may give")
     aliases: FilePath | None = Field(None, description="YAML file of canonical value -> other spellings")
     label: str | None = Field(None, description="the line label that the rules extractor looks for")

@@ -42,14 +42,18 @@ class _CardLoader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
+        seen: set[str] = set()
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 raise yaml.constructor.ConstructorError(
                     None, None, "'<<' is not used in cards: write it out, or use include", key_node.start_mark
                 )
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable) and key in seen:
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is no word: put it in quotes", key_node.start_mark
+                )
+            if key in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key}' stands twice", key_node.start_mark
                 )
@@ -71,17 +75,18 @@ def read_yaml(path: Path) -> CardSource:
         raise UserError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    loader = _CardLoader(text)
     try:
+        loader = _CardLoader(text)
         node = loader.get_single_node()
         data = loader.construct_document(node) if node is not None else None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{path}:{line}: {error.problem}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UserError(f"{path}:{line}: a card holds no control characters (U+{error.character:04X})") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
-    finally:
-        loader.dispose()
     if node is None or not isinstance(data, dict):
         raise UserError(f"{path}:1: a card is a mapping of fields, as in 'task: story'")
     places: dict[tuple[str | int, ...], str] = {}

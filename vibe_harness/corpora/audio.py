@@ -44,6 +44,7 @@ class Fault(StrEnum):
     NOT_FINITE = "not finite"
     TOO_SHORT = "too short"
     SILENT = "silent"
+    TOO_LONG = "too long"  # for the model that is asked
 
 
 @dataclass(frozen=True, slots=True)

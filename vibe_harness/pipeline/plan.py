@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from vibe_harness.cards.digest import digest
@@ -25,6 +25,9 @@ class HeardClip:
     seconds: float
 
 
+_decoded = lru_cache(maxsize=8)(read_audio)  # several tasks ask of one clip, one after the other
+
+
 @dataclass(frozen=True)
 class Plan:
     """All requests of a run, made when they are asked for: a plan holds clips and tasks, not requests."""
@@ -42,7 +45,7 @@ class Plan:
         """Every request, clip by clip: what is asked of one clip shares the engine's caches."""
         identity = digest(self.model.identity())
         for heard in self.clips:
-            audio = partial(read_audio, heard.path, self.model.sample_rate)
+            audio = partial(_decoded, heard.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from vibe_harness.backends.protocol import check_options, with_overrides
+from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -18,7 +18,7 @@ from vibe_harness.corpora.drawing import draw_clips, groups_of
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
-from vibe_harness.extraction.protocol import EXTRACTORS
+from vibe_harness.extraction.opening import find_extractor
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.plan import HeardClip, Plan
 from vibe_harness.pipeline.progress import Progress
@@ -78,8 +78,7 @@ def prepare(question: Question, progress: Progress) -> Prepared:
     metrics_of(tasks)
     variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
     extractor = question.extractor or model.extractor or DEFAULT_EXTRACTOR
-    if extractor not in EXTRACTORS.names():
-        check_options(index.model(extractor))
+    find_extractor(extractor, index)
     corpus = _corpus(question, model, tasks)
     dimensions = _dimensions(question, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(name in clip.groups for name in dimensions)]
@@ -104,18 +103,14 @@ def prepare(question: Question, progress: Progress) -> Prepared:
 def asked(prepared: Prepared) -> dict[str, Any]:
     """What makes a run another run: everything that changes responses or readings."""
     plan, question = prepared.plan, prepared.question
-    extractor = prepared.extractor
-    if extractor not in EXTRACTORS.names():
-        extractor_asked: Any = prepared.index.model(extractor).identity()
-    else:
-        extractor_asked = extractor
+    card = find_extractor(prepared.extractor, prepared.index)
     return {
         "model": {"name": plan.model.model, **plan.model.identity()},
         "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in plan.tasks},
         "variants": {name: list(variants) for name, variants in plan.variants.items()},
         "corpus": prepared.corpus.name,
         "clips": digest([[one.clip.id, one.waveform, dict(one.clip.groups)] for one in plan.clips]),
-        "extractor": extractor_asked,
+        "extractor": prepared.extractor if card is None else card.identity(),
         "limit": question.limit,
         "seed": question.seed,
     }
@@ -217,9 +212,7 @@ def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedA
     limit = model.max_seconds
     if isinstance(result, BadAudio) or limit is None or result.duration_s <= limit or model.long_clips != "refuse":
         return result
-    return BadAudio(
-        Fault.UNREADABLE, f"{result.duration_s:.1f} s long, and the model '{model.model}' takes {limit:g} s"
-    )
+    return BadAudio(Fault.TOO_LONG, f"{result.duration_s:.1f} s long, and the model '{model.model}' takes {limit:g} s")
 
 
 def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:

@@ -15,8 +15,10 @@ from vibe_harness.errors import UserError
 Codes = NDArray[np.int64]
 
 BLOCK = 256
-"""Draws that share one random stream. The streams are numbered by block, so memory limits, the number of cores and
-the number of draws that follow do not change a draw."""
+"""Most draws that share one random stream."""
+
+KEYS = 1 << 22
+"""Most random numbers of one block, which bounds the memory of designs with very many units."""
 
 MAX_STRATA = 1 << 16
 
@@ -46,35 +48,49 @@ class Design:
     def group_count(self) -> int:
         return int(self.groups.max()) + 1
 
+    @property
+    def block(self) -> int:
+        """Draws that share one random stream. The streams are numbered by block, and a block's size follows from the
+        design alone, so that neither memory nor cores nor the number of draws that follow change a draw."""
+        return max(min(BLOCK, KEYS // self.groups.size), 1)
+
     def assignments(self) -> int:
         """Number of distinct assignments: a multinomial coefficient for each stratum, multiplied."""
         return prod(_multinomial(np.bincount(self.groups[rows])) for rows in self._members())
 
     def blocks(self, permutations: int, seed: int) -> Iterator[Codes]:
-        """Blocks (up to BLOCK, S) of assignments: all of them if there are at most `permutations`, else as many draws.
+        """Blocks (B, S) of assignments, B up to `block`: all there are, if at most `permutations`, else as many draws.
 
-        Draws come from Philox's raw output, whose stream numpy guarantees over versions and machines.
+        The draws follow from the seed alone (`random_words`).
         """
         if self.assignments() <= permutations:
             yield from self._all()
             return
-        for block, start in enumerate(range(0, permutations, BLOCK)):
+        for block, start in enumerate(range(0, permutations, self.block)):
             yield self._draws(seed, block)[: permutations - start]
 
     def _draws(self, seed: int, block: int) -> Codes:
-        raw = np.random.Philox(np.random.SeedSequence([seed, block])).random_raw(BLOCK * self.groups.size)
-        # Sorting random numbers that carry the stratum in their top bits shuffles within strata.
-        keys = (raw.reshape(BLOCK, -1) >> np.uint64(16)) | (self.strata.astype(np.uint64) << np.uint64(48))
+        """A block of draws. A random number for each unit, its stratum in front and its own number behind: sorted, they
+        give a random order of the units within each stratum, in which they take the stratum's groups."""
+        units = self.groups.size
+        place, front = _bits(units), 64 - _bits(int(self.strata.max()) + 1)
+        keys = random_words(seed, block, self.block * units).reshape(self.block, units)
+        keys &= np.uint64((1 << front) - (1 << place))
+        keys |= (self.strata.astype(np.uint64) << np.uint64(front)) if front < 64 else np.uint64(0)
+        keys |= np.arange(units, dtype=np.uint64)
+        keys.sort(axis=1)
+        keys &= np.uint64((1 << place) - 1)
         assigned = np.empty(keys.shape, dtype=np.int64)
-        by_stratum = self.groups[np.argsort(self.strata, kind="stable")]
-        np.put_along_axis(assigned, np.argsort(keys, axis=1, kind="stable"), by_stratum[None, :], axis=1)
+        np.put_along_axis(
+            assigned, keys.view(np.int64), self.groups[np.argsort(self.strata, kind="stable")][None], axis=1
+        )
         return assigned
 
     def _all(self) -> Iterator[Codes]:
         members = self._members()
         arrangements = [list(_arrangements(np.bincount(self.groups[rows]).tolist())) for rows in members]
         combined = product(*arrangements)
-        while batch := list(islice(combined, BLOCK)):
+        while batch := list(islice(combined, self.block)):
             block = np.empty((len(batch), self.groups.size), dtype=np.int64)
             for stratum, rows in enumerate(members):
                 block[:, rows] = [assignment[stratum] for assignment in batch]
@@ -82,6 +98,28 @@ class Design:
 
     def _members(self) -> list[Codes]:
         return [np.flatnonzero(self.strata == stratum) for stratum in range(int(self.strata.max()) + 1)]
+
+
+def _bits(number: int) -> int:
+    """Bits that tell `number` things apart."""
+    return (number - 1).bit_length()
+
+
+def random_words(seed: int, block: int, number: int) -> NDArray[np.uint64]:
+    """Random 64-bit words (number,) of a numbered block, by Philox, whose stream numpy keeps over versions."""
+    return np.asarray(np.random.Philox(np.random.SeedSequence([seed, block])).random_raw(number), dtype=np.uint64)
+
+
+def intersection(*codes: ArrayLike) -> tuple[Codes, list[tuple[int, ...]]]:
+    """Groups of two dimensions at once, gender x accent: codes (S,) and, for each, the codes it combines.
+
+    Only combinations that occur become groups. Raises UserError where the dimensions differ in length.
+    """
+    columns = [_checked_codes(column, "groups") for column in codes]
+    if len({column.size for column in columns}) != 1:
+        raise UserError(f"dimensions of different lengths: {[column.size for column in columns]}")
+    pairs, combined = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return combined.reshape(-1).astype(np.int64), [tuple(pair) for pair in pairs.tolist()]
 
 
 def _checked_codes(codes: ArrayLike, what: str) -> Codes:

@@ -1,7 +1,8 @@
 """How large the shift really is: at least, at most, and an interval that holds near zero.
 
-The raw score is too high on average, because |.| is convex; the cross-fitted score is too low on average, because its
-signs come from other speakers than its differences. The truth lies between their expectations.
+The raw score is too high on average, because |.| is convex. How much too high depends on which values carry the shift,
+so no single number can be put in its place; but the least that it can be is known, which bounds the truth from above.
+The cross-fitted score is too low on average, because its signs come from other speakers than its differences.
 """
 
 from __future__ import annotations
@@ -13,17 +14,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vibe_harness.stats.assignments import Codes, Design
-from vibe_harness.stats.ntvd import Counts, Floats, shift, standardised
+from vibe_harness.stats.ntvd import Floats, shift, standardised
 from vibe_harness.stats.tables import Table
 
 SPLITS = 20
+ELEMENTS = 1 << 20
+"""Group counts held at a time."""
+LIFT = 0.2
+"""Standard errors added to the raw score before it is inverted for at_most. The inverse is concave, so that its
+expectation falls short; 0.2 is the least that makes up for it at every true score (docs/statistics.md)."""
+FAR = 8.0
+"""Standard errors beyond which a difference's sign is beyond doubt, and the raw score as it should be."""
+ONE_SPEAKERS_VALUES = "all values of a group come from one speaker: he cannot be left out"
 LONE_SPEAKER = "a group has a single speaker: what he adds cannot be told from what his group adds"
 
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """Where the true score lies. at_most: the raw score. at_least: the cross-fitted score, which can be negative by
-    chance and is 0 on average without a shift. interval: 95 %, (0, 0) to (100, 100). None where `reason` says why."""
+    """Where the true score lies. at_least: its expectation is not over the truth; 0 on average without a shift, so that
+    it can be negative by chance. at_most: its expectation is not under the truth. interval: within 0 to 100. None where
+    `reason` says why."""
 
     at_least: float | None
     at_most: float | None
@@ -48,19 +58,23 @@ def bracket(
     differences of the other, both ways, averaged over `splits` splits. The two halves are independent, so that the
     expectation of each product is at most |P_g(v) - Pbar(v)|.
 
-    interval: at_least - c SE to at_most + c SE', clipped to 0 and 100, each standard error by leaving out one speaker
-    at a time within the groups, c between the one-sided and the two-sided quantile of Student's t (see `_critical`).
+    at_most: the largest true score that is in keeping with the raw score, whatever the pattern of the shift
+    (`_largest_truth`), and never more than the raw score.
+
+    interval: at_least - c SE, to the largest true score in keeping with raw + c SE', within 0 to 100; each standard
+    error by leaving out one speaker at a time within the groups, c between the one-sided and the two-sided quantile of
+    Student's t (`_critical`).
 
     Raises UserError for anything that is not a table of counts or a code.
     """
     design = Design.of(groups)
     checked = [Table.of(table, design.groups.size) for table in tables]
-    sizes = np.bincount(design.groups)
     raw = [_raw(table, design) for table in checked]
-    defined = [index for index, (value, _) in enumerate(raw) if np.isfinite(value)]
-    low = {index: _cross_fitted(checked[index], design, splits, seed) for index in defined} if sizes.min() > 1 else {}
+    defined = [index for index, statistic in enumerate(raw) if np.isfinite(statistic.value)]
+    alone = np.bincount(design.groups).min() < 2
+    low = {} if alone else {index: _cross_fitted(checked[index], design, splits, seed) for index in defined}
     attributes = tuple(
-        _bracket(raw[index], low.get(index), sizes, design, level)
+        _bracket(raw[index], low.get(index), design, level)
         if index in defined
         else Bracket(None, None, None, table.why_undefined(design.group_count))
         for index, table in enumerate(checked)
@@ -68,35 +82,44 @@ def bracket(
     if not defined:
         reasons = sorted({one.reason for one in attributes if one.reason is not None})
         return TaskBracket(attributes, Bracket(None, None, None, "; ".join(reasons) or "no attribute"))
-    mean = _bracket(
-        _average([raw[index] for index in defined]),
-        _average([low[index] for index in defined]) if low else None,
-        sizes,
-        design,
-        level,
+    mean_low = None if alone else _average([low[index] for index in defined])
+    return TaskBracket(attributes, _bracket(_average([raw[index] for index in defined]), mean_low, design, level))
+
+
+@dataclass(frozen=True, slots=True)
+class _Statistic:
+    """A statistic, and its values (S,) with each speaker left out in turn; NaN where it is undefined.
+
+    noise: for the raw score the standard errors of all differences P_g(v) - Pbar(v), summed on the scale of the score.
+    """
+
+    value: float
+    left_out: Floats
+    noise: float = 0.0
+
+
+def _average(statistics: Sequence[_Statistic]) -> _Statistic:
+    return _Statistic(
+        float(np.mean([one.value for one in statistics])),
+        np.mean([one.left_out for one in statistics], axis=0),
+        float(np.mean([one.noise for one in statistics])),
     )
-    return TaskBracket(attributes, mean)
 
 
-Replicated = tuple[float, Floats]
-"""A statistic, and its values (S,) with each speaker left out in turn; NaN where it is undefined."""
-
-
-def _average(statistics: Sequence[Replicated]) -> Replicated:
-    return float(np.mean([value for value, _ in statistics])), np.mean([left_out for _, left_out in statistics], axis=0)
-
-
-def _bracket(raw: Replicated, low: Replicated | None, sizes: Codes, design: Design, level: float) -> Bracket:
+def _bracket(raw: _Statistic, low: _Statistic | None, design: Design, level: float) -> Bracket:
     if low is None:
-        return Bracket(None, raw[0], None, LONE_SPEAKER)
-    if not np.isfinite(low[0]):
-        return Bracket(None, raw[0], None, "half of a group's speakers can be without any value")
-    low_error, raw_error = (float(jackknife_error(statistic[1], design.groups)) for statistic in (low, raw))
-    if not np.isfinite(low_error + raw_error):
-        return Bracket(low[0], raw[0], None, "a group's values all come from one speaker")
-    critical = _critical(raw[0] - low[0], max(low_error, raw_error), int(sizes.sum()) - sizes.size, level)
-    ends = np.clip([low[0] - critical * low_error, raw[0] + critical * raw_error], 0, 100)
-    return Bracket(low[0], raw[0], (float(ends[0]), float(ends[1])))
+        return Bracket(None, raw.value, None, LONE_SPEAKER)
+    if not np.isfinite(low.value):
+        return Bracket(None, raw.value, None, "half of a group's speakers can be without any value")
+    low_error, raw_error = (float(jackknife_error(one.left_out, design.groups)) for one in (low, raw))
+    if not np.isfinite(low_error + raw_error + raw.noise):
+        return Bracket(low.value, raw.value, None, ONE_SPEAKERS_VALUES)
+    at_most = min(raw.value, _largest_truth(raw.value + LIFT * raw_error, raw.noise))
+    degrees = design.groups.size - design.group_count
+    critical = _critical(at_most - low.value, max(low_error, raw_error), degrees, level)
+    upper = _largest_truth(raw.value + critical * raw_error, raw.noise)
+    ends = np.clip([low.value - critical * low_error, max(upper, at_most)], 0, 100)
+    return Bracket(low.value, at_most, (float(ends[0]), float(ends[1])))
 
 
 def jackknife_error(left_out: Floats, groups: Codes) -> Floats:
@@ -114,40 +137,70 @@ def _critical(width: float, error: float, degrees: int, level: float) -> float:
     quantile at each end, and one of width 0 the two-sided.
     """
     from scipy.optimize import brentq
-    from scipy.stats import t
+    from scipy.special import stdtr, stdtrit
 
-    one_sided, two_sided = t.ppf(level, degrees), t.ppf((1 + level) / 2, degrees)
+    one_sided, two_sided = stdtrit(degrees, level), stdtrit(degrees, (1 + level) / 2)
     if error == 0 or width <= 0:
         return float(two_sided)
     ratio = width / error
-    return float(brentq(lambda c: t.cdf(c + ratio, degrees) - t.cdf(-c, degrees) - level, one_sided - 1e-6, two_sided))
+    return float(brentq(lambda c: stdtr(degrees, c + ratio) - stdtr(degrees, -c) - level, one_sided - 1e-6, two_sided))
 
 
-def _raw(table: Table, design: Design) -> Replicated:
+def _largest_truth(raw: float, noise: float) -> float:
+    """The largest true score under which the raw score is expected to be no larger than `raw`.
+
+    noise: as for `_Statistic`. With normal errors a true difference d of standard error s adds s h(d / s) to the
+    expected raw score, h(x) = 2 phi(x) + x (2 Phi(x) - 1), which is convex. For a given true score the sum is smallest
+    when all differences are in proportion to their errors; so raw >= noise h(true / noise) whatever the pattern of the
+    shift, and this inverts it.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    def expected(ratio: float) -> float:
+        return float(np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (2 * ndtr(ratio) - 1))
+
+    if noise == 0 or raw / noise >= expected(FAR):
+        return raw
+    if raw / noise <= expected(0):
+        return 0.0
+    return noise * float(brentq(lambda ratio: expected(ratio) - raw / noise, 0, FAR))
+
+
+def _raw(table: Table, design: Design) -> _Statistic:
     if table.degenerate or design.group_count < 2:
-        return np.nan, np.full(len(table.counts), np.nan)
-    whole = group_counts(table, design)
-    return float(shift(_shares(whole, table))), shift(_shares(_without_each(whole, table.counts, design.groups), table))
+        return _Statistic(np.nan, np.full(len(table.counts), np.nan))
+    shares, left_out = replicated_shares(table, design)
+    errors = jackknife_error(_differences(left_out), design.groups)
+    return _Statistic(float(shift(shares)), shift(left_out), float(errors.sum() * 50.0 / (design.group_count - 1)))
 
 
-def _cross_fitted(table: Table, design: Design, splits: int, seed: int) -> Replicated:
+def _cross_fitted(table: Table, design: Design, splits: int, seed: int) -> _Statistic:
     """Averages over the splits in which every group has values in both halves."""
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed])))
-    speakers, scores = np.arange(design.groups.size), []
-    left_out = np.empty((splits, speakers.size))
-    for split in range(splits):
-        half = _halves(design, rng)
-        parts = [np.flatnonzero(half == side) for side in (0, 1)]
-        counts = [group_counts(table, design, part) for part in parts]
-        differences = [_differences(_shares(part, table)) for part in counts]
-        scores.append(_product(*differences))
-        for side, part in enumerate(parts):
-            without = _without_each(counts[side], table.counts[part], design.groups[part])
-            left_out[split, part] = _product(_differences(_shares(without, table)), differences[1 - side])
+    halves = np.stack([_halves(design, rng) for _ in range(splits)])
+    chunk = max(ELEMENTS // (design.groups.size * design.group_count * table.counts[0].size), 1)
+    parts = [_split_scores(table, design, halves[start : start + chunk]) for start in range(0, splits, chunk)]
+    scores, left_out = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(scores)
     if not usable.any():
-        return np.nan, left_out[0]
-    return float(np.mean(np.array(scores)[usable])), left_out[usable].mean(axis=0)
+        return _Statistic(np.nan, left_out[0])
+    return _Statistic(float(scores[usable].mean()), left_out[usable].mean(axis=0))
+
+
+def _split_scores(table: Table, design: Design, halves: Codes) -> tuple[Floats, Floats]:
+    """Cross-fitted scores (R,), and with each speaker left out (R, S). halves: (R, S), 0 or 1 for each speaker."""
+    splits, speakers = halves.shape
+    of_group = design.groups == np.arange(design.group_count)[:, None]
+    of_half = halves[:, None, None, :] == np.arange(2)[:, None, None]
+    members = (of_half & of_group).reshape(-1, speakers).astype(np.float64)
+    counts = (members @ table.counts.reshape(speakers, -1)).reshape(splits, 2, -1, *table.counts.shape[1:])
+    differences = _differences(_shares(counts, table))
+    rows = np.arange(splits)[:, None]
+    own = counts[rows, halves]
+    own[:, np.arange(speakers), design.groups] -= table.counts
+    left_out = _product(_differences(_shares(own, table)), differences[rows, 1 - halves])
+    return _product(differences[:, 0], differences[:, 1]), left_out
 
 
 def _halves(design: Design, rng: np.random.Generator) -> Codes:
@@ -159,19 +212,13 @@ def _halves(design: Design, rng: np.random.Generator) -> Codes:
     return half
 
 
-def group_counts(table: Table, design: Design, speakers: Codes | None = None) -> Floats:
-    """Counts (G, H, V) of the groups, over all speakers or some."""
-    chosen = slice(None) if speakers is None else speakers
-    counts = np.zeros((design.group_count, *table.counts.shape[1:]))
-    np.add.at(counts, design.groups[chosen], table.counts[chosen])
-    return counts
-
-
-def _without_each(whole: Floats, counts: Counts, groups: Codes) -> Floats:
-    """Group counts (S, G, H, V) with each of the speakers left out in turn."""
-    replicated = np.repeat(whole[None], groups.size, axis=0)
-    replicated[np.arange(groups.size), groups] -= counts
-    return replicated
+def replicated_shares(table: Table, design: Design) -> tuple[Floats, Floats]:
+    """Distributions (G, V), and with each speaker left out in turn (S, G, V); NaN where a group is without values."""
+    whole = np.zeros((design.group_count, *table.counts.shape[1:]))
+    np.add.at(whole, design.groups, table.counts)
+    left_out = np.repeat(whole[None], design.groups.size, axis=0)
+    left_out[np.arange(design.groups.size), design.groups] -= table.counts
+    return _shares(whole, table), _shares(left_out, table)
 
 
 def _shares(counts: Floats, table: Table) -> Floats:

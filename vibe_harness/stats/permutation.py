@@ -11,18 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.ntvd import ONE_GROUP, Floats, shift, standardised
+from vibe_harness.stats.engine import Engine
+from vibe_harness.stats.ntvd import ONE_GROUP, Floats
 from vibe_harness.stats.tables import Table
 
 TOLERANCE = 1e-9
 """On the scale of 0 to 100. Two assignments whose scores differ by less are tied; rounding errors are below 1e-11."""
-
-ELEMENTS = 1 << 22
-"""Largest number of group counts held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,8 @@ def permutation_test(
 
     tables: one for each attribute, (S, V) counts of value v in the answers of speaker s, already filtered by tau; or
     (S, H, V), split by strata of utterances, which are then directly standardised: P_g(v) = sum_h w_h P_g(v|h) with w_h
-    the stratum's share of all counts. A stratum that lacks a group is left out, in the data and in each draw.
+    the stratum's share of all counts. A stratum that lacks a group is left out, in the data and in each draw; the
+    draws' scores are brought to the precision that the data's spread over the strata allows (see `engine`).
     groups: (S,) codes. strata: (S,) codes; speakers are exchanged within their stratum only.
 
     p = (b + 1) / (m + 1), b of m draws being at least as large as the observed score; where there are at most
@@ -106,12 +105,14 @@ def permutation_tests(
         raise UserError(f"permutations: at least 1, not {permutations}")
     design = Design.of(groups, strata)
     tables = [Table.of(table, design.groups.size) for task in tasks for table in task]
-    observed = statistics(tables, design, design.groups[None, :])[0]
+    engine = Engine(tables, design.group_count, design.block)
+    scores, noise = engine.scores(design.groups[None, :])
+    observed = scores[0]
     count = design.assignments()
     refused = _refusal(design, count)
     drawn = np.empty((0, len(tables)))
     if refused is None:
-        drawn = np.concatenate([statistics(tables, design, block) for block in design.blocks(permutations, seed)])
+        drawn = np.concatenate([_drawn(*engine.scores(block), noise) for block in design.blocks(permutations, seed)])
     tests, start = [], 0
     for task in tasks:
         columns = slice(start, start + len(task))
@@ -121,45 +122,9 @@ def permutation_tests(
     return tests
 
 
-def statistics(tables: Sequence[Table], design: Design, assigned: NDArray[np.int64]) -> Floats:
-    """nTVD (B, A) of every table under every assignment (B, S); NaN where it has none."""
-    result = np.full((len(assigned), len(tables)), np.nan)
-    groups = design.group_count
-    if groups < 2:
-        return result
-    # The last group is what the others leave of the totals. Counts below 2^24 are exact in single precision.
-    members = assigned[:, None, :] == np.arange(groups - 1)[:, None]
-    for first, last in _portions(tables, len(assigned) * groups):
-        columns = [part for table in tables[first:last] for part in (table.counts, table.counts.sum(axis=2))]
-        matrix = np.concatenate([part.reshape(len(part), -1) for part in columns], axis=1)
-        totals = matrix.sum(axis=0)
-        kind = np.float32 if totals.max(initial=0) < 1 << 24 else np.float64
-        product = members.reshape(-1, assigned.shape[1]).astype(kind) @ matrix.astype(kind)
-        counts = np.empty((len(assigned), groups, len(totals)))
-        counts[:, :-1] = product.reshape(len(assigned), groups - 1, -1)
-        counts[:, -1] = totals - counts[:, :-1].sum(axis=1)
-        start = 0
-        for index in range(first, last):
-            table = tables[index]
-            width, cells = table.counts[0].size, table.counts.shape[1]
-            if not table.degenerate:
-                cell_counts = counts[:, :, start : start + width].reshape(len(assigned), groups, cells, -1)
-                cell_totals = counts[:, :, start + width : start + width + cells]
-                result[:, index] = shift(standardised(cell_counts, cell_totals, table.weights))
-            start += width + cells
-    return result
-
-
-def _portions(tables: Sequence[Table], rows: int) -> list[tuple[int, int]]:
-    """Runs of tables whose group counts fit into ELEMENTS together, at least one table each."""
-    portions, first, width = [], 0, 0
-    for index, table in enumerate(tables):
-        own = table.counts[0].size + table.counts.shape[1]
-        if index > first and (width + own) * rows > ELEMENTS:
-            portions.append((first, index))
-            first, width = index, 0
-        width += own
-    return [*portions, (first, len(tables))] if tables else []
+def _drawn(scores: Floats, noise: Floats, observed_noise: Floats) -> Floats:
+    """Scores (B, A) of draws, brought to the precision of the data."""
+    return scores * np.divide(observed_noise, noise, out=np.ones_like(noise), where=noise > 0)
 
 
 def _refusal(design: Design, assignments: int) -> str | None:

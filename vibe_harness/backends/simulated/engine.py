@@ -9,7 +9,7 @@ from pydantic import Field
 
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.simulated.answers import Choices, choices_of
-from vibe_harness.backends.simulated.hearing import Ear, Heard
+from vibe_harness.backends.simulated.hearing import Heard, hear_once
 from vibe_harness.backends.simulated.prose import REFUSALS, answer, sentence
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -41,7 +41,6 @@ class SimulatedEngine:
         self.arguments = Arguments.model_validate(card.args)
         self._tasks = {task.name: task for task in tasks}
         self._choices: dict[str, dict[str, Choices]] = {task.name: choices_of(task) for task in tasks}
-        self._ear = Ear()
 
     def describe(self) -> Mapping[str, str]:
         return {"engine": "simulated (not a real model)", "version": str(VERSION)}
@@ -56,7 +55,7 @@ class SimulatedEngine:
     def _respond(self, request: Request) -> Response:
         if request.audio is None or request.task not in self._tasks:
             raise UserError("the simulated model answers tasks that come with a clip: it is no extractor")
-        heard = self._ear.hear(request.audio())
+        heard = hear_once(request.audio())
         rng = np.random.default_rng([request.generation.seed, int(request.id[:16], 16)])
         refusal = self.arguments.refusal_rate + self.arguments.refusal_shift * (2 * heard.pitch - 1) / 2
         if rng.random() < refusal:

@@ -33,19 +33,17 @@ class Heard:
     timbre: float
 
 
-class Ear:
-    """Hears waveforms, and remembers the last ones by their samples."""
+_memory: dict[bytes, Heard] = {}
 
-    def __init__(self) -> None:
-        self._memory: dict[bytes, Heard] = {}
 
-    def hear(self, wave: Waveform) -> Heard:
-        key = hashlib.blake2b(wave.samples.tobytes(), digest_size=16, salt=wave.rate.to_bytes(8, "big")).digest()
-        if key not in self._memory:
-            if len(self._memory) >= REMEMBERED:
-                del self._memory[next(iter(self._memory))]
-            self._memory[key] = hear(wave)
-        return self._memory[key]
+def hear_once(wave: Waveform) -> Heard:
+    """As `hear`; the last REMEMBERED waveforms are not worked through again."""
+    key = hashlib.blake2b(wave.samples.tobytes(), digest_size=16, salt=wave.rate.to_bytes(8, "big")).digest()
+    if key not in _memory:
+        if len(_memory) >= REMEMBERED:
+            del _memory[next(iter(_memory))]
+        _memory[key] = hear(wave)
+    return _memory[key]
 
 
 def hear(wave: Waveform) -> Heard:

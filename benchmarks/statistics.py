@@ -1,0 +1,172 @@
+"""The permutation engine beside a plain NumPy loop and scipy.stats.permutation_test, in one process.
+
+    python benchmarks/statistics.py            10,000 permutations, and the large leaderboard
+    python benchmarks/statistics.py --quick    fewer permutations, smaller leaderboard, under a minute
+
+One thread and CPU seconds, so that other work on the machine does not count. Loop and scipy are timed on some of their
+permutations and scaled up, which is exact for a loop. Prints `name: value unit, aim ...` lines; exit status 1 where an
+aim is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ[name] = "1"  # read when numpy is imported
+
+import numpy as np
+from scipy import stats
+
+from vibe_harness.stats.permutation import permutation_test, permutation_tests
+from vibe_harness.stats.simulation import zipf
+
+ATTRIBUTES, VALUES = 19, 20
+
+
+@dataclass(frozen=True)
+class Corpus:
+    name: str
+    sizes: tuple[int, ...]
+    utterances: int
+
+
+CORPORA = (
+    Corpus("CREMA-D", (48, 43), 7_442),
+    Corpus("L2-ARCTIC", (4,) * 6, 9_600),
+    Corpus("archive", (150, 80, 60, 50, 40, 26), 406),
+)
+missed: list[str] = []
+
+
+def line(name: str, value: float, unit: str, aim: str = "", held: bool = True) -> None:
+    print(f"{name}: {value:,.3g} {unit}{f', aim {aim}' if aim else ''}{'' if held else '  MISSED'}", flush=True)
+    if not held:
+        missed.append(name)
+
+
+def seconds(function: Callable[[], object], repeats: int = 1) -> float:
+    best = np.inf
+    for _ in range(repeats):
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    return float(best)
+
+
+class Data:
+    """Single-valued answers of every utterance to every attribute, and their tables by speaker."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        rng = np.random.default_rng(0)
+        speakers = sum(corpus.sizes)
+        self.groups = np.repeat(np.arange(len(corpus.sizes)), corpus.sizes)
+        self.speaker = np.arange(corpus.utterances) % speakers
+        self.answers = rng.choice(VALUES, p=zipf(VALUES), size=(ATTRIBUTES, corpus.utterances))
+        self.rows = [np.eye(VALUES, dtype=np.int64)[answers] for answers in self.answers]
+        self.tables = [np.zeros((speakers, VALUES), dtype=np.int64) for _ in self.rows]
+        for table, rows in zip(self.tables, self.rows, strict=True):
+            np.add.at(table, self.speaker, rows)
+
+    def score(self, groups: np.ndarray) -> float:
+        """Mean nTVD with a group (N,) for each utterance, as one would write it down."""
+        count, total = int(self.groups.max()) + 1, 0.0
+        for answers in self.answers:
+            counts = np.bincount(groups * VALUES + answers, minlength=count * VALUES).reshape(count, VALUES)
+            shares = counts / counts.sum(axis=1, keepdims=True)
+            total += np.abs(shares - shares.mean(axis=0)).sum() * 50 / (count - 1)
+        return total / ATTRIBUTES
+
+    def loop(self, permutations: int, speakers: bool) -> None:
+        rng = np.random.default_rng(1)
+        groups = self.groups if speakers else self.groups[self.speaker]
+        for _ in range(permutations):
+            drawn = rng.permutation(groups)
+            self.score(drawn[self.speaker] if speakers else drawn)
+
+    def scipy(self, permutations: int) -> None:
+        units = [np.flatnonzero(self.groups == group) for group in range(int(self.groups.max()) + 1)]
+
+        def statistic(*members: np.ndarray) -> float:
+            groups = np.empty(self.groups.size, dtype=np.int64)
+            for group, chosen in enumerate(members):
+                groups[chosen.astype(np.int64)] = group
+            return self.score(groups[self.speaker])
+
+        stats.permutation_test(
+            units, statistic, n_resamples=permutations, alternative="greater", rng=2, vectorized=False
+        )
+
+
+def machine_limit(groups: int, units: int, columns: int, permutations: int) -> float:
+    """Seconds the machine needs for the matrix product and for one pass of writing and reading its result."""
+    block = 256
+    left = np.ones((block * (groups - 1), units), dtype=np.float32)
+    right = np.ones((units, columns), dtype=np.float32)
+    product = np.empty((block * groups, columns))
+    multiply = seconds(lambda: left @ right, 20)
+    memory = seconds(lambda: np.abs(product, out=product).sum(), 20)
+    return (multiply + memory) * permutations / block
+
+
+def corpus_rows(corpus: Corpus, permutations: int, timed: int) -> None:
+    data = Data(corpus)
+    value = permutation_test(data.tables, data.groups, permutations=1).mean.value
+    assert value is not None
+    assert abs(value - data.score(data.groups[data.speaker])) < 1e-9
+    ours = seconds(lambda: permutation_test(data.tables, data.groups, permutations=permutations), 3)
+    loop = seconds(lambda: data.loop(timed, speakers=True)) * permutations / timed
+    scipy = seconds(lambda: data.scipy(timed)) * permutations / timed
+    limit = machine_limit(len(corpus.sizes), data.groups.size, ATTRIBUTES * (VALUES + 1), permutations)
+    name = f"{corpus.name} speakers"
+    line(f"{name}, {permutations:,} permutations", ours, "s")
+    line(f"{name}, times faster than a NumPy loop", loop / ours, "x", "at least 100", loop / ours >= 100)
+    line(f"{name}, times faster than scipy", scipy / ours, "x", "at least 100", scipy / ours >= 100)
+    line(f"{name}, times the machine's limit", ours / limit, "x", "at most 3", ours / limit <= 3)
+    groups = data.groups[data.speaker]
+    utterances = seconds(lambda: permutation_test(data.rows, groups, permutations=permutations))
+    loop = seconds(lambda: data.loop(timed, speakers=False)) * permutations / timed
+    name = f"{corpus.name} utterances"
+    line(f"{name}, {permutations:,} permutations", utterances, "s")
+    line(f"{name}, times faster than a NumPy loop", loop / utterances, "x", "at least 30", loop / utterances >= 30)
+
+
+def memory() -> float:
+    """Largest resident memory of this process so far, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def leaderboard(models: int, permutations: int) -> None:
+    """models x 1,200 speakers x 100,000 utterances, 19 attributes each."""
+    rng = np.random.default_rng(3)
+    groups = np.arange(1_200) % 2
+    tasks = [
+        [rng.multinomial(83, zipf(VALUES), size=groups.size).astype(np.int16) for _ in range(ATTRIBUTES)]
+        for _ in range(models)
+    ]
+    taken = seconds(lambda: permutation_tests(tasks, groups, permutations=permutations))
+    line(
+        f"{models} models x 1,200 speakers, {permutations:,} permutations", taken / 60, "min", "at most 5", taken <= 300
+    )
+    line("memory at the end", memory(), "GB", "under 2", memory() < 2)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    for corpus in CORPORA:
+        corpus_rows(corpus, 2_000 if quick else 10_000, 20 if quick else 200)
+    line("memory after the corpora", memory(), "GB", "under 1", memory() < 1)
+    leaderboard(10 if quick else 100, 1_000 if quick else 10_000)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

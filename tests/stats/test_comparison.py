@@ -1,0 +1,56 @@
+"""Two runs over the same clips: the pairing counts, no change is rarely found, a change is."""
+
+import numpy as np
+import pytest
+
+from vibe_harness.errors import UserError
+from vibe_harness.stats.bracket import LONE_SPEAKER
+from vibe_harness.stats.comparison import compare
+from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
+
+GROUPS = np.repeat([0, 1], 15)
+
+
+def run(score: float, seed: int, reorder: bool = False) -> np.ndarray:
+    shares = shifted(zipf(6), 2, score, Pattern.SPREAD)
+    return answers(np.random.default_rng(seed), shares[:, ::-1] if reorder else shares, GROUPS, 40, 0.05)
+
+
+def test_the_same_run_twice_has_no_difference() -> None:
+    found = compare([run(20, 0)], [run(20, 0)], GROUPS)
+    assert found.difference == 0 and found.p_value == 1 and found.interval == (0, 0)
+
+
+def test_a_change_is_found_and_signed() -> None:
+    found = compare([run(40, 0)], [run(5, 1)], GROUPS)
+    assert found.difference is not None and found.interval is not None and found.p_value is not None
+    assert found.interval[0] < found.difference < found.interval[1] < 0 and found.p_value < 0.001
+    back = compare([run(5, 1)], [run(40, 0)], GROUPS)
+    assert back.difference == pytest.approx(-found.difference) and back.p_value == pytest.approx(found.p_value)
+
+
+@pytest.mark.parametrize("reorder", [False, True])
+def test_an_unchanged_shift_is_rarely_found_changed(reorder: bool) -> None:
+    # With the values reordered every answer changes, but not how far the groups are apart.
+    p_values = [compare([run(30, seed)], [run(30, 1_000 + seed, reorder)], GROUPS).p_value for seed in range(150)]
+    assert np.mean([p_value is not None and p_value <= 0.05 for p_value in p_values]) <= 0.11
+
+
+def test_only_attributes_with_both_scores_are_compared() -> None:
+    degenerate = np.tile([5, 0, 0, 0, 0, 0], (30, 1))
+    found = compare([run(20, 0), degenerate], [run(20, 1), run(20, 2)], GROUPS)
+    assert found.attributes == (0,)
+    nothing = compare([degenerate], [run(20, 1)], GROUPS)
+    assert nothing.difference is None and nothing.p_value is None and nothing.reason
+
+
+def test_a_lone_speaker_has_a_difference_without_a_test() -> None:
+    found = compare([[[3, 1], [1, 3]]], [[[4, 0], [0, 4]]], [0, 1])
+    assert found.difference == pytest.approx(50) and found.p_value is None and found.reason == LONE_SPEAKER
+
+
+def test_runs_that_do_not_match_are_refused() -> None:
+    with pytest.raises(UserError):
+        compare([run(20, 0)], [run(20, 0)[:, :4]], GROUPS)
+    with pytest.raises(UserError):
+        compare([run(20, 0)], [], GROUPS)

@@ -1,0 +1,168 @@
+"""Before a run: the smallest shift that a corpus can show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vibe_harness.errors import UserError
+from vibe_harness.stats.assignments import Codes, Design
+from vibe_harness.stats.ntvd import DEGENERATE, Counts, Floats, checked_counts, kept_values
+from vibe_harness.stats.permutation import permutation_tests
+from vibe_harness.stats.simulation import Pattern, answers, largest_shift, shifted
+
+BATCH = 50
+"""Simulations tested with the same draws."""
+PRECISION = 0.25
+"""Width in nTVD to which the detectable shift is narrowed down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """Runs with a known shift. draw(rng, score): one table (S, V) for each attribute, not filtered. limit: the largest
+    score it can draw."""
+
+    draw: Callable[[np.random.Generator, float], list[Counts]]
+    groups: Codes
+    limit: float
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPoint:
+    """share: of the simulated runs with this true score whose test was significant; low, high: its 95 % interval."""
+
+    score: float
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """detectable: the smallest true nTVD found with the target power; None where `reason` says why. curve: what was
+    simulated, by score, for a figure."""
+
+    detectable: float | None
+    target: float
+    curve: tuple[PowerPoint, ...]
+    reason: str | None = None
+
+
+def from_design(
+    sizes: Sequence[int],
+    answers_each: ArrayLike,
+    bases: Sequence[ArrayLike],
+    *,
+    habit: float,
+    pattern: Pattern = Pattern.SPREAD,
+) -> Simulator:
+    """A corpus as it is designed. sizes: speakers a group. answers_each: answers of each speaker, one number or (S,).
+    bases: for each attribute the shares (V,) of its values over all groups. habit: between-speaker share of the
+    variance (0: a speaker's answers are independent); attributes have habits of their own."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    if len(sizes) < 2 or min(sizes) < 1 or not bases:
+        raise UserError("power: at least two groups with a speaker each, and one attribute")
+    shares = [np.asarray(base, dtype=np.float64) for base in bases]
+
+    def draw(rng: np.random.Generator, score: float) -> list[Counts]:
+        moved = [shifted(base, len(sizes), score, pattern) for base in shares]
+        return [answers(rng, one, groups, answers_each, habit) for one in moved]
+
+    return Simulator(draw, groups, min(largest_shift(base, len(sizes), pattern) for base in shares))
+
+
+def from_pilot(tables: Sequence[ArrayLike], sizes: Sequence[int], *, pattern: Pattern = Pattern.SPREAD) -> Simulator:
+    """A corpus whose speakers answer as those of a pilot run.
+
+    tables: (S, V) for each attribute, the pilot's counts by speaker, not filtered. sizes: speakers a group in the
+    corpus to come. Whole speakers are drawn from the pilot with replacement, whatever their group, which keeps their
+    habits, their numbers of answers and what goes together over attributes; then answers are moved at random to their
+    new group's values. A shift in the pilot counts as habit: the result is then on the safe side.
+    """
+    pilot = [checked_counts(table, "pilot") for table in tables]
+    if not pilot or any(table.ndim != 2 or len(table) != len(pilot[0]) or not len(table) for table in pilot):
+        raise UserError("power: a pilot is a table of speakers x values for each attribute, over the same speakers")
+    if len(sizes) < 2 or min(sizes) < 1:
+        raise UserError("power: at least two groups with a speaker each")
+    pilot = [table for table in pilot if (table.sum(axis=0) > 0).sum() > 1]
+    if not pilot:
+        raise UserError(f"power: no attribute of the pilot can show a shift ({DEGENERATE})")
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    bases = [table.sum(axis=0) / table.sum() for table in pilot]
+
+    def draw(rng: np.random.Generator, score: float) -> list[Counts]:
+        speakers = rng.integers(len(pilot[0]), size=groups.size)
+        return [_moved(rng, table[speakers], base, score) for table, base in zip(pilot, bases, strict=True)]
+
+    def _moved(rng: np.random.Generator, table: Counts, base: Floats, score: float) -> Counts:
+        limit = largest_shift(base, len(sizes), pattern)
+        leaving = rng.binomial(table, score / limit)
+        targets = shifted(base, len(sizes), limit, pattern)
+        return np.asarray(table - leaving + rng.multinomial(leaving.sum(axis=1), targets[groups]))
+
+    return Simulator(draw, groups, min(largest_shift(base, len(sizes), pattern) for base in bases))
+
+
+def detectable_shift(
+    simulator: Simulator,
+    strata: ArrayLike | None = None,
+    *,
+    tau: int = 10,
+    target: float = 0.8,
+    alpha: float = 0.05,
+    simulations: int = 400,
+    permutations: int = 499,
+    seed: int = 0,
+) -> Power:
+    """The smallest nTVD that the speaker-level test finds at level `alpha` with probability `target`, by bisection.
+
+    strata: (S,) codes of the simulator's speakers, as for `permutation_test`. The same random numbers are used at every
+    score, so that the curve rises smoothly.
+    """
+    curve: dict[float, PowerPoint] = {}
+
+    def share(score: float) -> float:
+        curve[score] = _power(simulator, score, strata, tau, alpha, simulations, permutations, seed)
+        return curve[score].share
+
+    share(0.0)
+    low, high = 0.0, simulator.limit
+    if share(high) < target:
+        reason = f"even an nTVD of {high:.0f}, the largest for this pattern, is found less often than {target:.0%}"
+        return Power(None, target, _sorted(curve), reason)
+    while high - low > PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if share(middle) >= target else (middle, high)
+    return Power(high, target, _sorted(curve))
+
+
+def _sorted(curve: dict[float, PowerPoint]) -> tuple[PowerPoint, ...]:
+    return tuple(curve[score] for score in sorted(curve))
+
+
+def _power(
+    simulator: Simulator,
+    score: float,
+    strata: ArrayLike | None,
+    tau: int,
+    alpha: float,
+    simulations: int,
+    permutations: int,
+    seed: int,
+) -> PowerPoint:
+    from scipy.stats import binomtest
+
+    Design.of(simulator.groups, strata)  # refuses strata that do not fit before anything is drawn
+    found = 0
+    for start in range(0, simulations, BATCH):
+        runs = []
+        for run in range(start, min(start + BATCH, simulations)):
+            tables = simulator.draw(np.random.default_rng([seed, run]), score)
+            runs.append([table[:, kept_values(table, tau)] for table in tables])
+        tests = permutation_tests(runs, simulator.groups, strata, permutations=permutations, seed=seed + start)
+        found += sum(test.mean.p_value is not None and test.mean.p_value <= alpha for test in tests)
+    interval = binomtest(found, simulations).proportion_ci(method="wilson")
+    return PowerPoint(score, found / simulations, float(interval.low), float(interval.high))
