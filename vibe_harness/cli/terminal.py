@@ -80,7 +80,7 @@ def print_results(results: Results, folder: Path) -> None:
 
 
 def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{max(low, 0.0):.1f} to {high:.1f}"
+    return "" if low is None or high is None else f"{min(max(low, 0.0), high):.1f} to {high:.1f}"
 
 
 def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]:

@@ -123,15 +123,16 @@ def _contributions(values: list[str], counts: Counts, speakers: Speakers) -> lis
     found = contributions(counts, speakers.codes)
     if found.parts is None or found.differences is None:
         return []
+    parts = found.parts.tolist()
     rows = []
-    for column in sorted(range(len(values)), key=lambda c: (-found.parts[c], values[c])):
+    for column in sorted(range(len(values)), key=lambda c: (-parts[c], values[c])):
         by_group = {}
         for row, group in enumerate(speakers.groups):
             one: dict[str, Any] = {"difference": float(found.differences[row, column]), "interval": None}
             if found.low is not None and found.high is not None:
                 one["interval"] = [float(found.low[row, column]), float(found.high[row, column])]
             by_group[group] = one
-        rows.append({"value": values[column], "adds": float(found.parts[column]), "by_group": by_group})
+        rows.append({"value": values[column], "adds": parts[column], "by_group": by_group})
     return rows
 
 
