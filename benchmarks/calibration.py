@@ -2,7 +2,7 @@
 
     python benchmarks/calibration.py                 2,000 simulations a cell
     python benchmarks/calibration.py --quick         40 a cell, under a minute: only gross faults show
-    python benchmarks/calibration.py --part interval one of: level, strata, interval, power
+    python benchmarks/calibration.py --part interval one of: level, strata, interval
 
 Prints a line for each cell, and at the end whether every cell meets its aim; exit status 1 where one does not. The aims
 are those of the full form; with fewer simulations each is widened by the sampling error of a proportion.

@@ -235,3 +235,66 @@ def test_coverage_difference() -> None:
     assert (whole.difference, whole.p_value) == (0, 1) and whole.by_group == (0, 0)
     assert (nobody.difference, nobody.p_value) == (0, 1)
     assert absent.difference is None and absent.p_value is None and absent.reason == EMPTY_GROUP
+
+
+def uneven_emotions(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Tables (S, 2, V) of a true null: answers follow the emotion, and the groups have them 3:1 and 1:3."""
+    groups = np.repeat([0, 1], 12)
+    shares = np.array([[0.6, 0.2, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    number = rng.multinomial(40, np.where(groups[:, None] == 0, [0.75, 0.25], [0.25, 0.75]))
+    return rng.multinomial(number, shares), groups
+
+
+def test_uneven_strata_of_utterances_keep_the_level() -> None:
+    """Pooled, the emotions are taken for the groups; standardised, a true null is rejected at its level."""
+    pooled = standardised = 0
+    for run in range(200):
+        table, groups = uneven_emotions(np.random.default_rng(run))
+        for split in (True, False):
+            test = permutation_test([table if split else table.sum(axis=1)], groups, permutations=99, seed=run)
+            assert test.mean.p_value is not None
+            standardised += split and test.mean.p_value <= 0.05
+            pooled += not split and test.mean.p_value <= 0.05
+    assert pooled > 190
+    assert stats.binomtest(int(standardised), 200, 0.05).pvalue > 0.001
+
+
+def test_precision_does_not_touch_a_design_without_strata() -> None:
+    table = uneven_emotions(np.random.default_rng(0))[0]
+    groups = np.repeat([0, 1], 12)
+    one_stratum = permutation_test([table.sum(axis=1)[:, None]], groups, permutations=300)
+    assert_same(one_stratum, permutation_test([table.sum(axis=1)], groups, permutations=300))
+
+
+def test_mean_of_strata_is_a_second_statistic() -> None:
+    """Opposite shifts in two strata cancel when standardised; each stratum as an attribute of its own shows them."""
+    table = np.array([[[30, 10], [10, 30]], [[10, 30], [30, 10]]])
+    assert permutation_test([table], [0, 1]).mean.value == pytest.approx(0)
+    assert permutation_test([table[:, 0], table[:, 1]], [0, 1]).mean.value == pytest.approx(50)
+
+
+def test_precision_written_out() -> None:
+    """Each assignment's standardised score over its noise, in plain loops, enumerated."""
+    rng = np.random.default_rng(5)
+    table = rng.multinomial([[9, 3], [8, 2], [7, 4], [3, 9], [2, 6], [4, 8]], [0.4, 0.3, 0.3])
+    weights = table.sum(axis=(0, 2)) / table.sum()
+    shares = table.sum(axis=0) / table.sum(axis=(0, 2))[:, None]
+    ratios = []
+    for members in combinations(range(6), 3):
+        groups = np.isin(np.arange(6), members).astype(int)
+        totals = np.stack([table[groups == group].sum(axis=(0, 2)) for group in (0, 1)])
+        standardised = np.zeros((2, 3))
+        variance = 0.0
+        for group in (0, 1):
+            for stratum in (0, 1):
+                counts = table[groups == group, stratum].sum(axis=0)
+                standardised[group] += weights[stratum] * counts / totals[group, stratum]
+            for speaker in np.flatnonzero(groups == group):
+                residual = table[speaker] - table[speaker].sum(axis=1, keepdims=True) * shares
+                variance += float((((weights / totals[group]) @ residual) ** 2).sum())
+        ratios.append(np.abs(standardised[0] - standardised[1]).sum() / np.sqrt(variance))
+    observed = ratios[0]  # speakers 0, 1 and 2 against the others
+    test = permutation_test([table], [1, 1, 1, 0, 0, 0])
+    assert test.exact and test.mean.p_value == pytest.approx(np.mean(np.array(ratios) >= observed - 1e-9))
+    assert test.mean.value is not None and test.mean.null_mean is not None
+    assert test.mean.null_mean / test.mean.value == pytest.approx(np.mean(ratios) / observed)

@@ -98,6 +98,7 @@ class CardIndex:
             if not folder.is_dir():
                 raise UserError(f"--include-path {folder}: no such folder")
         self.roots = (*include_paths, *package_roots(), library_root())
+        self._templates: dict[tuple[Path, ...], TemplateSet] = {}  # one for each list of folders
 
     def task_files(self) -> dict[str, Path]:
         """Task name -> card file, sorted by name."""
@@ -131,14 +132,15 @@ class CardIndex:
     def load_task(self, path: Path) -> Task:
         """Load and check one task card, its templates and alias files."""
         source, card = _load(path, TaskCard, "task", self._root_of(path))
-        templates = TemplateSet(self._template_roots(path))
+        roots = self._template_roots(path)
+        templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
         for variant, name in card.prompts.items():
-            _with_place(source, ["prompts", variant], partial(templates.check, name, PROMPT_VARIABLES))
-            texts |= templates.sources(name)
+            texts |= _with_place(source, ["prompts", variant], partial(templates.check, name, PROMPT_VARIABLES))
         template = card.extraction.template
-        _with_place(source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES))
-        texts |= templates.sources(template)
+        texts |= _with_place(
+            source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES)
+        )
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
@@ -186,13 +188,13 @@ class CardIndex:
                 return root
         return path.parent
 
-    def _template_roots(self, path: Path) -> list[Path]:
+    def _template_roots(self, path: Path) -> tuple[Path, ...]:
         root = self._root_of(path)
         if root not in self.roots:  # a card of its own: templates beside it, or in templates/ beside tasks/
             own = path.parent.parent / "templates" if path.parent.name == "tasks" else path.parent
         else:
             own = root / "templates"
-        return [*dict.fromkeys([own, library_root() / "templates"])]
+        return tuple(dict.fromkeys([own, library_root() / "templates"]))
 
 
 def _load(path: Path, model: type[AnyCard], kind: str, within: Path) -> tuple[CardSource, AnyCard]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,19 @@ class _Undefined(jinja2.StrictUndefined):
     __repr__ = jinja2.StrictUndefined.__str__
 
 
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    text: str
+    names: frozenset[str]  # that it looks up and does not set itself
+    others: tuple[str | None, ...]  # that it includes, imports or extends; None for one named by an expression
+
+
 class TemplateSet:
     """The templates below some folders, rendered in a sandbox."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(roots)
+        self._parsed: dict[str, _Parsed] = {}  # each file is read once: what was checked is what is rendered
         self._environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
             loader=jinja2.FunctionLoader(self._load),
             undefined=_Undefined,
@@ -36,6 +45,8 @@ class TemplateSet:
 
     def _load(self, name: str) -> tuple[str, str, None]:
         path = find_file(self.roots, name)
+        if name in self._parsed:
+            return self._parsed[name].text, str(path), None
         try:
             return path.read_text(encoding="utf-8"), str(path), None
         except UnicodeDecodeError as error:
@@ -46,34 +57,39 @@ class TemplateSet:
     def sources(self, name: str) -> dict[str, str]:
         """The text of a template and of all that it includes, imports or extends, by name.
 
-        Raises UserError where these go round in a circle, or are named by an expression.
+        Raises UserError where one does not parse, where they go round in a circle, or are named by an expression.
         """
-        found: dict[str, str] = {}
+        found: dict[str, _Parsed] = {}
         self._collect(name, (), found)
-        return found
+        return {name: parsed.text for name, parsed in found.items()}
 
-    def _collect(self, name: str, trail: tuple[str, ...], found: dict[str, str]) -> None:
+    def check(self, name: str, known: Collection[str]) -> dict[str, str]:
+        """The sources; raises UserError also where one uses a name that nobody will give it."""
+        found: dict[str, _Parsed] = {}
+        self._collect(name, (), found)
+        for current, parsed in found.items():
+            unknown = parsed.names - set(known) - set(self._environment.globals)
+            if unknown:
+                path = find_file(self.roots, current)
+                raise UserError(
+                    f"{path}:{_first_line(parsed.text, min(unknown))}: unknown variable '{min(unknown)}': "
+                    f"this template is given {', '.join(sorted(known))}"
+                )
+        return {name: parsed.text for name, parsed in found.items()}
+
+    def _collect(self, name: str, trail: tuple[str, ...], found: dict[str, _Parsed]) -> None:
         if name in trail:
             loop = " -> ".join((*trail[trail.index(name) :], name))
             raise UserError(f"{find_file(self.roots, trail[-1])}: templates go round in a circle: {loop}")
         if name in found:
             return
-        found[name] = self._load(name)[0]
-        for other in jinja2.meta.find_referenced_templates(self._parse(name, found[name])):
+        if name not in self._parsed:
+            self._parsed[name] = self._parse(name)
+        found[name] = self._parsed[name]
+        for other in found[name].others:
             if other is None:
                 raise UserError(f"{find_file(self.roots, name)}: a template names what it includes in full")
             self._collect(other, (*trail, name), found)
-
-    def check(self, name: str, known: Collection[str]) -> None:
-        """Raise UserError where a template does not parse, or uses a name that nobody will give it."""
-        for current, source in self.sources(name).items():
-            unknown = self._names_used(current, source) - set(known) - set(self._environment.globals)
-            if unknown:
-                path = find_file(self.roots, current)
-                raise UserError(
-                    f"{path}:{_first_line(source, min(unknown))}: unknown variable '{min(unknown)}': "
-                    f"this template is given {', '.join(sorted(known))}"
-                )
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:
         """The rendered text, without blank space around it. Raises UserError with file and line, and for no text."""
@@ -93,17 +109,17 @@ class TemplateSet:
             raise UserError(f"{find_file(self.roots, name)}: renders to nothing")
         return text
 
-    def _names_used(self, name: str, source: str) -> set[str]:
+    def _parse(self, name: str) -> _Parsed:
+        text, path, _ = self._load(name)
         try:
-            return jinja2.meta.find_undeclared_variables(self._parse(name, source))
-        except jinja2.TemplateAssertionError as error:  # no such filter or test
-            raise UserError(f"{find_file(self.roots, name)}:{error.lineno}: {error.message}") from None
-
-    def _parse(self, name: str, source: str) -> jinja2.nodes.Template:
-        try:
-            return self._environment.parse(source, name)
-        except jinja2.TemplateSyntaxError as error:
-            raise UserError(f"{find_file(self.roots, name)}:{error.lineno}: {error.message}") from None
+            tree = self._environment.parse(text, name)
+            return _Parsed(
+                text,
+                frozenset(jinja2.meta.find_undeclared_variables(tree)),
+                tuple(jinja2.meta.find_referenced_templates(tree)),
+            )
+        except jinja2.TemplateSyntaxError as error:  # or no such filter or test
+            raise UserError(f"{path}:{error.lineno}: {error.message}") from None
 
 
 def _first_line(source: str, word: str) -> int:

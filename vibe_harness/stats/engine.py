@@ -16,8 +16,12 @@ from vibe_harness.stats.assignments import Codes
 from vibe_harness.stats.ntvd import Floats
 from vibe_harness.stats.tables import Table
 
-ELEMENTS = 1 << 17
+ELEMENTS = 1 << 18
 """Group counts held at a time, for the columns of one portion of the tables."""
+
+
+MOST_STRATA = 100
+"""Strata of utterances beyond which noise is not worked out: its cost grows with their square."""
 
 
 class Engine:
@@ -39,16 +43,18 @@ class Engine:
         if chosen:
             self._portions.append((chosen, _Portion([tables[i] for i in chosen])))
 
-    def scores(self, assigned: Codes) -> Floats:
-        """nTVD (B, A) of every table under every assignment (B, S); NaN where a table has none."""
+    def scores(self, assigned: Codes) -> tuple[Floats, Floats]:
+        """nTVD (B, A) of every table under every assignment (B, S), NaN where a table has none; and its noise (B, A),
+        see `_Portion._noise`."""
         result = np.full((len(assigned), self._width), np.nan)
+        noise = np.ones(result.shape)
         for kind in {portion.matrix.dtype for _, portion in self._portions}:
             members = assigned[:, None, :] == np.arange(self._groups - 1, dtype=assigned.dtype)[:, None]
             rows = members.reshape(-1, assigned.shape[1]).astype(kind)
             for indices, portion in self._portions:
                 if portion.matrix.dtype == kind:
-                    result[:, indices] = portion.scores(rows, self._groups)
-        return result
+                    result[:, indices], noise[:, indices] = portion.scores(rows, self._groups)
+        return result, noise
 
 
 class _Portion:
@@ -60,6 +66,7 @@ class _Portion:
         # Counts below 2^24 are exact in single precision.
         kind = np.float32 if sums.sum(axis=0).max() < 1 << 24 else np.float64
         self.matrix: NDArray[Any] = values.astype(kind)
+        self.totals = self.matrix.sum(axis=0)
         self.cells: NDArray[Any] = sums.astype(kind)
         self.weights = np.concatenate([table.weights for table in tables])
         self.shapes = [table.counts.shape[1:] for table in tables]
@@ -68,42 +75,81 @@ class _Portion:
         self.table_of_cell = np.repeat(np.arange(len(tables)), cells)
         self.cells_of_tables = _indicator(self.table_of_cell)
         self.values_of_tables = _indicator(np.repeat(np.arange(len(tables)), widths))
+        self.spreads = [
+            _spread(table) if 1 < cells <= MOST_STRATA else None for table, cells in zip(tables, cells, strict=True)
+        ]
 
-    def scores(self, rows: NDArray[Any], groups: int) -> Floats:
-        """nTVD (B, tables). rows: (B x (G - 1), S), 1 where a unit is in the group; the last group is the rest."""
+    def scores(self, rows: NDArray[Any], groups: int) -> tuple[Floats, Floats]:
+        """nTVD and noise (B, tables). rows: (B x (G - 1), S), 1 where a unit is in the group; the last is the rest."""
         totals = _with_last((rows @ self.cells).reshape(-1, groups - 1, self.weights.size), self.cells)
         used = (totals > 0).all(axis=1) * self.weights
         mass = used @ self.cells_of_tables
         factors = (used / np.where(mass > 0, mass, 1.0)[:, self.table_of_cell])[:, None] / np.maximum(totals, 1.0)
-        shares = _with_last((rows @ self.matrix).reshape(-1, groups - 1, self.cell_of_column.size), self.matrix)
-        shares *= np.take(factors, self.cell_of_column, axis=2)
-        if self.weights.size > len(self.shapes):
-            shares = self._over_strata(shares)
-        if groups == 2:
-            deviations = shares[:, 0] - shares[:, 1]  # twice each group's difference from the mean of the two
-            deviations = np.abs(deviations, out=deviations)
-        else:
-            shares -= shares.mean(axis=1, keepdims=True)
-            deviations = np.abs(shares, out=shares).sum(axis=1)
+        counts = (rows @ self.matrix).reshape(-1, groups - 1, self.cell_of_column.size)
+        deviations = self._of_two(counts[:, 0], factors) if groups == 2 else self._of_many(counts, factors)
         scores = (deviations @ self.values_of_tables) * (50.0 / (groups - 1))
-        return np.where(mass > 0, scores, np.nan)
+        return np.where(mass > 0, scores, np.nan), self._noise(rows, factors)
 
-    def _over_strata(self, shares: Floats) -> Floats:
+    def _noise(self, rows: NDArray[Any], factors: Floats) -> Floats:
+        """How much chance adds to each score (B, tables), but for a constant; 1 for tables without strata.
+
+        A standardised share is a sum over strata of counts times factors w_h / N_gh. Where strata are spread unevenly
+        over the groups, the factors of the data are more uneven than those of most draws and its score is the noisier:
+        without a correction true nulls are rejected too often. The variance is the quadratic form of the factors with
+        the sums of the members' products of residuals, which takes in speakers' habits: f' (sum_i r_i r_i') f.
+        """
+        noise = np.ones((len(factors), len(self.shapes)))
+        for index, spread in enumerate(self.spreads):
+            if spread is None:
+                continue
+            own = factors[:, :, self.table_of_cell == index]
+            products = _with_last((rows @ spread).reshape(len(own), -1, spread.shape[1]), spread)
+            products = products.reshape(*own.shape, own.shape[2])
+            variance = np.einsum("bgh,bghk,bgk->b", own, products, own, optimize=True)
+            noise[:, index] = np.sqrt(np.maximum(variance, 0.0))
+        return noise
+
+    def _of_many(self, counts: NDArray[Any], factors: Floats) -> Floats:
+        """Differences from the mean over groups, summed over groups (B, values). counts: (B, G - 1, K)."""
+        shares = np.take(factors, self.cell_of_column, axis=2)
+        shares[:, :-1] *= counts
+        shares[:, -1] *= self.totals - counts.sum(axis=1)
+        shares = self._over_strata(shares)
+        shares -= shares.mean(axis=1, keepdims=True)
+        return np.asarray(np.abs(shares, out=shares).sum(axis=1))
+
+    def _of_two(self, counts: NDArray[Any], factors: Floats) -> Floats:
+        """`_of_many` for two groups at half the work: the difference of their shares. counts: (B, K) of the first."""
+        difference = np.take(factors.sum(axis=1), self.cell_of_column, axis=1)
+        difference *= counts
+        whole = np.take(factors[:, 1], self.cell_of_column, axis=1)
+        whole *= self.totals
+        difference -= whole
+        difference = self._over_strata(difference)
+        return np.asarray(np.abs(difference, out=difference))
+
+    def _over_strata(self, columns: Floats) -> Floats:
+        """Sums (..., values) over each table's strata of what is in columns (..., K)."""
+        if self.weights.size == len(self.shapes):
+            return columns
         ends = np.cumsum([cells * width for cells, width in self.shapes])[:-1]
-        parts = np.split(shares, ends, axis=2)
-        return np.concatenate(
-            [part.reshape(*part.shape[:2], *shape).sum(axis=2) for part, shape in zip(parts, self.shapes, strict=True)],
-            axis=2,
-        )
+        parts = np.split(columns, ends, axis=-1)
+        parts = [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        return np.concatenate([part.sum(axis=-2) for part in parts], axis=-1)
+
+
+def _spread(table: Table) -> Floats:
+    """(S, H x H): for each unit the products, summed over values, of its residuals from the strata's own shares."""
+    sums = table.counts.sum(axis=2)
+    shares = table.counts.sum(axis=0) / np.maximum(sums.sum(axis=0), 1)[:, None]
+    residuals = table.counts - sums[:, :, None] * shares
+    return np.asarray(np.einsum("shv,skv->shk", residuals, residuals).reshape(len(sums), -1))
 
 
 def _with_last(counts: NDArray[Any], units: NDArray[Any]) -> Floats:
-    """Counts (B, G, K) out of those (B, G - 1, K) of all groups but the last. units: (S, K)."""
-    whole = np.empty((len(counts), counts.shape[1] + 1, counts.shape[2]))
-    whole[:, :-1] = counts
-    rest = counts[:, 0] if counts.shape[1] == 1 else whole[:, :-1].sum(axis=1)
-    np.subtract(units.sum(axis=0, dtype=np.float64), rest, out=whole[:, -1])
-    return whole
+    """Sums (B, G, K) out of those (B, G - 1, K) of all groups but the last. units: (S, K)."""
+    rest = units.sum(axis=0) - counts.sum(axis=1)
+    return np.concatenate([counts, rest[:, None]], axis=1)
 
 
 def _indicator(owner: Codes) -> Floats:

@@ -75,7 +75,8 @@ def permutation_test(
 
     tables: one for each attribute, (S, V) counts of value v in the answers of speaker s, already filtered by tau; or
     (S, H, V), split by strata of utterances, which are then directly standardised: P_g(v) = sum_h w_h P_g(v|h) with w_h
-    the stratum's share of all counts. A stratum that lacks a group is left out, in the data and in each draw.
+    the stratum's share of all counts. A stratum that lacks a group is left out, in the data and in each draw; the
+    draws' scores are brought to the precision that the data's spread over the strata allows (see `engine`).
     groups: (S,) codes. strata: (S,) codes; speakers are exchanged within their stratum only.
 
     p = (b + 1) / (m + 1), b of m draws being at least as large as the observed score; where there are at most
@@ -105,12 +106,13 @@ def permutation_tests(
     design = Design.of(groups, strata)
     tables = [Table.of(table, design.groups.size) for task in tasks for table in task]
     engine = Engine(tables, design.group_count, design.block)
-    observed = engine.scores(design.groups[None, :])[0]
+    scores, noise = engine.scores(design.groups[None, :])
+    observed = scores[0]
     count = design.assignments()
     refused = _refusal(design, count)
     drawn = np.empty((0, len(tables)))
     if refused is None:
-        drawn = np.concatenate([engine.scores(block) for block in design.blocks(permutations, seed)])
+        drawn = np.concatenate([_drawn(*engine.scores(block), noise) for block in design.blocks(permutations, seed)])
     tests, start = [], 0
     for task in tasks:
         columns = slice(start, start + len(task))
@@ -118,6 +120,11 @@ def permutation_tests(
         tests.append(_test(observed[columns], drawn[:, columns], reasons, count <= permutations, refused))
         start += len(task)
     return tests
+
+
+def _drawn(scores: Floats, noise: Floats, observed_noise: Floats) -> Floats:
+    """Scores (B, A) of draws, brought to the precision of the data."""
+    return scores * np.divide(observed_noise, noise, out=np.ones_like(noise), where=noise > 0)
 
 
 def _refusal(design: Design, assignments: int) -> str | None:

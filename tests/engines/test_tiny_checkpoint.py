@@ -1,0 +1,237 @@
+"""Real engines on a tiny checkpoint: transformers, vLLM, and vLLM's own server give the same greedy tokens.
+
+They need torch, transformers and vLLM, which the core does not: `.ci/engines` makes an environment for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+import soundfile
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("vllm")
+
+from tests.tiny_checkpoint import build, build_text
+from vibe_harness.backends.hf import HFEngine, HFInside
+from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.vllm import VLLMEngine
+from vibe_harness.cards.schema import Layout, ModelCard
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.records import Generation, Outcome, Request, Response, Waveform
+
+RATE = 16_000
+CHATML = Layout(
+    before="<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n"
+    "Audio 1: <|audio_bos|><|AUDIO|><|audio_eos|>",
+    after="\n",
+    end="<|im_end|>\n<|im_start|>assistant\n",
+)
+ON_CPU = {"max_model_len": 4096, "enforce_eager": True, "kv_cache_memory_bytes": 128 << 20, "max_num_seqs": 32}
+SCHEMA = {
+    "type": "object", "additionalProperties": False, "required": ["vibe", "activity"],
+    "properties": {
+        "vibe": {"enum": ["good", "bad"]},
+        "activity": {"type": "array", "items": {"enum": ["chess", "hiking"]}, "minItems": 1, "maxItems": 2},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def server(checkpoint: Path) -> Iterator[str]:
+    """vLLM's own server."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(checkpoint), "--host",
+            "127.0.0.1", "--port", str(port), "--served-model-name", "tiny", "--dtype", "float32", "--enforce-eager",
+            "--max-model-len", "4096", "--kv-cache-memory-bytes", str(128 << 20),
+            "--limit-mm-per-prompt", '{"audio": 1}',
+            "--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}',
+        ],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 300
+        while True:
+            assert process.poll() is None and time.monotonic() < deadline, "the server did not start"
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/health")
+                break
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(1)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def tone(pitch: float, seconds: float) -> Waveform:
+    wave = 0.3 * np.sin(2 * np.pi * pitch * np.arange(int(seconds * RATE)) / RATE)
+    return Waveform((np.round(wave * 32768) / 32768).astype(np.float32), RATE)
+
+
+def requests() -> list[Request]:
+    asked = []
+    for i in range(12):
+        wave = tone(100 * 1.2**i, 0.4 + 0.15 * i)
+        asked.append(Request(f"free{i}", "t", "v", f"c{i}", "hobbies?", Generation(24), audio=lambda w=wave: w))
+        asked.append(
+            Request(f"json{i}", "t", "v", f"c{i}", "hobbies?", Generation(64), audio=lambda w=wave: w, schema=SCHEMA)
+        )
+    return asked
+
+
+def answers(engine: Any) -> dict[str, Response]:
+    try:
+        return {response.request: response for response in engine.generate(requests())}
+    finally:
+        engine.close()
+
+
+def card(backend: str, checkpoint: Path, layout: Layout = CHATML, **more: Any) -> ModelCard:
+    given = {
+        "args": {"dtype": "float32"}, "connection": ON_CPU if backend == "vllm" else {"device": "cpu"},
+        "max_seconds": 30, **more,
+    }  # fmt: skip
+    return ModelCard(model="tiny", backend=backend, id=str(checkpoint), layout=layout, **given)
+
+
+@pytest.fixture(scope="session")
+def by_transformers(checkpoint: Path) -> dict[str, Response]:
+    return answers(HFEngine(card("hf", checkpoint), ()))
+
+
+def same(one: dict[str, Response], other: dict[str, Response]) -> None:
+    assert set(one) == set(other)
+    for name, mine in one.items():
+        # A character whose bytes are cut off by the token limit is shown by one decoder and held back by the other.
+        assert mine.text.rstrip("�") == other[name].text.rstrip("�"), name
+        for field in ("outcome", "finish_reason", "input_tokens", "output_tokens"):
+            assert getattr(mine, field) == getattr(other[name], field), (name, field)
+
+
+def test_answers_depend_on_the_clip_and_follow_the_schema(by_transformers: dict[str, Response]) -> None:
+    free = [r for name, r in by_transformers.items() if name.startswith("free")]
+    assert len({r.text for r in free}) >= 10
+    for name, response in by_transformers.items():
+        if name.startswith("json") and response.outcome is Outcome.OK:
+            jsonschema.validate(json.loads(response.text), SCHEMA)
+    assert sum(r.outcome is Outcome.OK for n, r in by_transformers.items() if n.startswith("json")) >= 10
+    assert {r.outcome for r in free} <= {Outcome.TRUNCATED, Outcome.OK}
+
+
+def test_vllm_gives_the_same_tokens(checkpoint: Path, by_transformers: dict[str, Response]) -> None:
+    same(by_transformers, answers(VLLMEngine(card("vllm", checkpoint), ())))
+
+
+@pytest.mark.parametrize("backend", ["hf", "vllm"])
+def test_the_models_own_chat_template_gives_the_same_tokens(
+    backend: str, checkpoint: Path, by_transformers: dict[str, Response]
+) -> None:
+    engine = HFEngine if backend == "hf" else VLLMEngine
+    same(by_transformers, answers(engine(card(backend, checkpoint, Layout()), ())))
+
+
+def test_vllms_server_gives_the_same_tokens(server: str, by_transformers: dict[str, Response]) -> None:
+    served = ModelCard(model="tiny", backend="openai", id="tiny", connection={"base_url": server, "concurrency": 8})
+    same(by_transformers, answers(OpenAIEngine(served, ())))
+
+
+def test_a_clip_that_would_not_be_heard_stops_the_run(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = HFInside(card("hf", checkpoint), ())
+    processor = inside._processor
+
+    class OldKeyword:
+        """What a processor does with the old keyword `audios`: it warns, and hears nothing."""
+
+        audio_token = processor.audio_token
+        feature_extractor = processor.feature_extractor
+
+        def __call__(self, text: str, audio: Any, sampling_rate: int, **options: Any) -> Any:
+            return processor.tokenizer(text, **options)
+
+    monkeypatch.setattr(inside, "_processor", OldKeyword())
+    with pytest.raises(EngineError, match="the clip is not among the inputs"):
+        list(inside.generate(requests()[:1]))
+
+
+@pytest.mark.parametrize("placeholders", ["", "<|AUDIO|><|AUDIO|>"])
+def test_transformers_refuses_a_layout_without_one_placeholder(placeholders: str, checkpoint: Path) -> None:
+    layout = Layout(before=f"<|im_start|>user\n{placeholders}", end="<|im_end|>\n<|im_start|>assistant\n")
+    inside = HFInside(card("hf", checkpoint, layout), ())
+    with pytest.raises(UserError, match="its layout needs exactly one"):
+        list(inside.generate(requests()[:1]))
+
+
+def test_vllm_refuses_a_layout_without_a_placeholder(checkpoint: Path) -> None:
+    layout = Layout(before="<|im_start|>user\n", end="<|im_end|>\n<|im_start|>assistant\n")
+    engine = VLLMEngine(card("vllm", checkpoint, layout), ())
+    with pytest.raises(EngineError):
+        answers(engine)
+
+
+@pytest.mark.parametrize("engine", [HFEngine, VLLMEngine])
+def test_models_that_cannot_be_opened(engine: Any, checkpoint: Path, tmp_path: Path) -> None:
+    backend = "hf" if engine is HFEngine else "vllm"
+    with pytest.raises(UserError, match=r"'tiny' \(.*nowhere\)"):
+        engine(card(backend, tmp_path / "nowhere"), ())
+
+
+def test_a_wrong_rate_on_the_card_is_refused(checkpoint: Path) -> None:
+    with pytest.raises(UserError, match="sample_rate is 8000 on its card, but the model takes 16000 Hz"):
+        HFEngine(card("hf", checkpoint, sample_rate=8000), ())
+
+
+@pytest.mark.parametrize("backend", ["hf", "vllm", "openai"])
+def test_a_whole_run(backend: str, checkpoint: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The main job, tiny models in both roles, extraction constrained to the tasks' schemas."""
+    hears = card(backend, checkpoint)
+    if backend == "openai":
+        url = request.getfixturevalue("server")
+        hears = ModelCard(model="tiny", backend="openai", id="tiny", connection={"base_url": url})
+        reads_id = "tiny"
+    else:
+        reads_id = str(build_text(tmp_path / "text"))
+    reads = hears.model_copy(update={"model": "reads", "id": reads_id, "audio": False, "layout": Layout()})
+    for one in (hears, reads):
+        (tmp_path / f"{one.model}.yaml").write_text(one.model_dump_json(), encoding="utf-8")
+    rows = ["file,speaker,gender"]
+    for speaker in range(4):
+        soundfile.write(tmp_path / f"{speaker}.wav", tone(110 + 50 * speaker, 0.5).samples, RATE)
+        rows.append(f"{speaker}.wav,s{speaker},{'female' if speaker % 2 else 'male'}")
+    (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "vibe_harness", "--model", "tiny.yaml", "--extractor", "reads.yaml", "--tasks",
+            "story,advisory", "--corpus", "manifest.csv", "--dimension", "gender", "--tau", "1", "--permutations",
+            "50", "--output-path", "run", "--json",
+        ],
+        cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    read = [json.loads(line) for line in (tmp_path / "run/extractions.jsonl").read_text().splitlines()]
+    answered = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
+    assert len(answered) == 8 and {r["outcome"] for r in answered} <= {"ok", "truncated", "empty"}
+    assert len(read) == sum(r["outcome"] in ("ok", "truncated") for r in answered) and not any(r["error"] for r in read)
