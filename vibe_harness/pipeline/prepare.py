@@ -136,7 +136,7 @@ def record_of(prepared: Prepared) -> RunRecord:
         corpus_synthetic=corpus.synthetic,
         corpus_licence=corpus.licence,
         dimensions=prepared.dimensions,
-        speaker_strata={},
+        speaker_strata={name: list(columns) for name, columns in corpus.speaker_strata.items()},
         extractor=prepared.extractor,
         seed=prepared.question.seed,
         bad_clips=prepared.bad_clips,
