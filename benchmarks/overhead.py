@@ -169,7 +169,9 @@ def cost(requests: int) -> None:
     for stage, (wall, processor) in spent.items():
         if stage != "checking clips":
             aim = "; aim 0.5 ms" if stage.startswith("asking") else ""
-            print(f"  {stage:22} {1000 * wall / requests:6.3f} ms ({1000 * processor / requests:.3f} of processor){aim}")
+            print(
+                f"  {stage:22} {1000 * wall / requests:6.3f} ms ({1000 * processor / requests:.3f} of processor){aim}"
+            )
 
 
 def main() -> None:
