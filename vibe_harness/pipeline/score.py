@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
 from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
+from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
-from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
+from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.records import Outcome, Reading
 from vibe_harness.registry import did_you_mean
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
 ALPHA = 0.05
+HEARING_CHECK = "hearing check"  # role of its entry in engines.jsonl
 COLUMNS = [
     "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
 ]  # fmt: skip
@@ -81,10 +83,18 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         tau=settings.tau,
         permutations=settings.permutations,
         seed=settings.seed,
+        hearing_check=_hearing(folder, record),
         bad_clips=record.bad_clips,
         tasks=results,
         variants=_variant_summaries(results),
     )
+
+
+def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated"]:
+    if record.model.simulated:
+        return "simulated"
+    checks = (entry for entry in read_journal(folder.engines) if entry["role"] == HEARING_CHECK)
+    return "passed" if any(checks) else "left out"
 
 
 def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
