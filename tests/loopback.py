@@ -1,4 +1,4 @@
-"""A stand-in for an OpenAI-compatible server: it hears the clip, follows a schema, and plays faults as scripted.
+"""A stand-in for an OpenAI-compatible server, and for Gemini's: it hears, follows a schema, and plays faults.
 
 Run as `python -m tests.loopback '{"rates": {"busy": 0.02}}'`; it prints its base URL and serves until it is stopped.
 Tests use `Loopback`, which runs it in a process of its own. What is played for a request depends on the request and
@@ -26,10 +26,12 @@ import numpy as np
 import soundfile
 from aiohttp import web
 
+from tests import loopback_dialects as dialects
+
 TRANSIENT = ("busy", "busy_with_date", "limited", "broken", "unavailable", "timeout", "reset", "half")
 FINAL = (
     "bad_request", "bad_json", "not_json", "no_choices", "error_in_200", "odd_finish",
-    "filtered", "refused", "empty", "blank", "length", "length_empty",
+    "filtered", "prompt_filtered", "refused", "empty", "blank", "length", "length_empty",
 )  # fmt: skip
 WORDS = ("teacher", "nurse", "engineer", "farmer", "hiking", "chess", "pottery", "cooking", "calm", "curious")
 
@@ -135,6 +137,8 @@ class Server:
         app = web.Application(client_max_size=1 << 28)
         app.router.add_get("/v1/models", self.models)
         app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_get("/v1beta/models/{model}", self.gemini_model)
+        app.router.add_post("/v1beta/models/{call}", self.chat)
         app.router.add_get("/seen", self.seen)
         return app
 
@@ -150,8 +154,14 @@ class Server:
             {"object": "list", "data": [{"id": name, "object": "model"} for name in self.script.models]}
         )
 
+    async def gemini_model(self, request: web.Request) -> web.Response:
+        name = request.match_info["model"]
+        if self.script.models is not None and name not in self.script.models:
+            return _error(404, f"models/{name} is not found")
+        return self._locked(request) or web.json_response({"name": f"models/{name}"})
+
     def _locked(self, request: web.Request) -> web.Response | None:
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        given = request.headers.get("x-goog-api-key") or request.headers.get("Authorization", "")[len("Bearer ") :]
         if self.script.key in (None, given):
             return None
         return _error(401, f"Incorrect API key provided: {given}")
@@ -167,20 +177,20 @@ class Server:
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         due = asyncio.get_running_loop().time() + self.script.latency_s
         raw = await request.read()
-        body = json.loads(raw)
+        question = dialects.read(request.path, json.loads(raw))
         key = hashlib.sha256(raw).hexdigest()[:16]
         self.asked[key] = self.asked.get(key, 0) + 1
         locked = self._locked(request)
         if locked:
             return locked
-        if self.script.models is not None and body["model"] not in self.script.models:
-            return _error(404, f"The model `{body['model']}` does not exist.")
+        if self.script.models is not None and question.model not in self.script.models:
+            return _error(404, f"The model `{question.model}` does not exist.")
         if self.script.at_once is not None and self.now > self.script.at_once:
             return self._play("crowded", _error(429, "too many at once"))
         ending = self.script.ending(key)
         if ending in TRANSIENT and 0 <= self.script.times < self.asked[key]:
             ending = None
-        reply = None if ending in TRANSIENT else self._answer(body, ending)
+        reply = None if ending in TRANSIENT else self._answer(question, ending)
         await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
         if reply is None:
             return await self._fault(str(ending), request)
@@ -210,7 +220,7 @@ class Server:
             return reply
         return _error({"limited": 429, "broken": 500, "unavailable": 503}[ending], f"{ending} for now")
 
-    def _answer(self, body: dict[str, Any], ending: str | None) -> web.Response:
+    def _answer(self, question: dialects.Question, ending: str | None) -> web.Response:
         if ending == "bad_request":
             return _error(400, "this clip is too short")
         if ending == "bad_json":
@@ -219,24 +229,12 @@ class Server:
             return web.Response(text="<html>proxy</html>", content_type="text/html")
         if ending == "error_in_200":
             return web.json_response({"error": {"message": "upstream failed", "code": 502}})
-        text, clips = self._read(body)
-        answer = self._text(body, text, clips)
-        reason = {"filtered": "content_filter", "length": "length", "length_empty": "length", "odd_finish": "abort"}
-        silent = ending in ("filtered", "refused", "empty", "length_empty")
-        message: dict[str, Any] = {"role": "assistant", "content": None if silent else answer, "refusal": None}
-        if ending == "blank":
-            message["content"] = " \n"
-        if ending == "refused":
-            message["refusal"] = "I would rather not."
-        choice = {"index": 0, "message": message, "finish_reason": reason.get(ending or "", "stop")}
-        self.last = {key: value for key, value in body.items() if key != "messages"}
-        return web.json_response(
-            {
-                "id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": self._served(body["model"]),
-                "choices": [] if ending == "no_choices" else [choice],
-                "usage": {"prompt_tokens": 20, "completion_tokens": len(answer.split()), "total_tokens": 20},
-            }
-        )  # fmt: skip
+        clip = None if question.audio is None else hear(question.audio)
+        if clip is not None:
+            self.heard[clip.digest] = asdict(clip)
+        answer = self._text(question, None if self.script.drop_audio else clip)
+        self.last = question.settings
+        return web.json_response(question.reply(answer, ending, self._served(question.model)))
 
     def _served(self, model: str) -> str:
         self.answers += 1
@@ -244,28 +242,15 @@ class Server:
         name = self.script.served_model or model
         return f"{name}-next" if other is not None and self.answers > other else name
 
-    def _read(self, body: dict[str, Any]) -> tuple[str, list[Heard]]:
-        """The words and the clips of the user's message; the clip must stand ahead of the words."""
-        content = body["messages"][-1]["content"]
-        if isinstance(content, str):
-            return content, []
-        assert [part["type"] for part in content] == ["input_audio", "text"], content
-        assert content[0]["input_audio"]["format"] == "wav"
-        clip = hear(content[0]["input_audio"]["data"])
-        self.heard[clip.digest] = asdict(clip)
-        return content[1]["text"], [] if self.script.drop_audio else [clip]
-
-    def _text(self, body: dict[str, Any], text: str, clips: list[Heard]) -> str:
-        basis = text + "".join(clip.digest for clip in clips)
+    def _text(self, question: dialects.Question, clip: Heard | None) -> str:
+        basis = question.text + (clip.digest if clip else "")
         rng = random.Random(f"{self.script.seed}/{basis}")
-        form = body.get("response_format")
-        if form and not self.script.ignore_schema:
-            schema = form["json_schema"]["schema"]
-            value = follow(schema, text, rng)
-            jsonschema.validate(value, schema)
+        if question.schema is not None and not self.script.ignore_schema:
+            value = follow(question.schema, question.text, rng)
+            jsonschema.validate(value, question.schema)
             return json.dumps(value)
-        voice = "high" if clips and clips[0].crossings > 400 else "low"
-        heard = f"A {voice} voice at {clips[0].rms:.4f} of {clips[0].digest[:8]}. " if clips else "I heard nothing. "
+        voice = "high" if clip and clip.crossings > 400 else "low"
+        heard = f"A {voice} voice at {clip.rms:.4f} of {clip.digest[:8]}. " if clip else "I heard nothing. "
         return heard + f"Perhaps a {rng.choice(WORDS[:4])}, {rng.choice(WORDS[8:])}, fond of {rng.choice(WORDS[4:8])}."
 
 

@@ -121,7 +121,8 @@ EXPECTED = {
 
 
 def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
-    rates = dict.fromkeys(FINAL, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.004}
+    endings = [name for name in FINAL if name != "prompt_filtered"]  # that one is Gemini's
+    rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.004}
     waves = [tone(pitch) for pitch in (110, 220, 440, 880)]
     with Loopback(rates=rates, seed=5, hang_s=30.0) as server:
         got = answers(server.url, (ask(i, waves[i % 4]) for i in range(2000)), timeout_s=1.0)
@@ -133,7 +134,7 @@ def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
         if ending not in TRANSIENT:
             expected[EXPECTED[ending]] += count
     assert Counter(r.outcome for r in got) == expected
-    assert set(played) == {*FINAL, *TRANSIENT, "well"}
+    assert set(played) == {*endings, *TRANSIENT, "well"}
     # Nothing is asked twice without need: once each, and once more for each transient fault that was played.
     transient = sum(count for ending, count in played.items() if ending in TRANSIENT)
     assert len(seen["asked"]) == 2000 and sum(seen["asked"].values()) == 2000 + transient

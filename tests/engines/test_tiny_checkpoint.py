@@ -26,7 +26,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("vllm")
 
-from tests.tiny_checkpoint import build
+from tests.tiny_checkpoint import build, build_text
 from vibe_harness.backends.hf import HFEngine, HFInside
 from vibe_harness.backends.openai_server import OpenAIEngine
 from vibe_harness.backends.vllm import VLLMEngine
@@ -206,12 +206,17 @@ def test_a_wrong_rate_on_the_card_is_refused(checkpoint: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["hf", "vllm", "openai"])
 def test_a_whole_run(backend: str, checkpoint: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """The main job, the tiny checkpoint in both roles, extraction constrained to the tasks' schemas."""
-    own = card(backend, checkpoint)
+    """The main job, tiny models in both roles, extraction constrained to the tasks' schemas."""
+    hears = card(backend, checkpoint)
     if backend == "openai":
         url = request.getfixturevalue("server")
-        own = ModelCard(model="tiny", backend="openai", id="tiny", connection={"base_url": url})
-    (tmp_path / "tiny.yaml").write_text(own.model_dump_json(), encoding="utf-8")
+        hears = ModelCard(model="tiny", backend="openai", id="tiny", connection={"base_url": url})
+        reads_id = "tiny"
+    else:
+        reads_id = str(build_text(tmp_path / "text"))
+    reads = hears.model_copy(update={"model": "reads", "id": reads_id, "audio": False, "layout": Layout()})
+    for one in (hears, reads):
+        (tmp_path / f"{one.model}.yaml").write_text(one.model_dump_json(), encoding="utf-8")
     rows = ["file,speaker,gender"]
     for speaker in range(4):
         soundfile.write(tmp_path / f"{speaker}.wav", tone(110 + 50 * speaker, 0.5).samples, RATE)
@@ -219,7 +224,7 @@ def test_a_whole_run(backend: str, checkpoint: Path, tmp_path: Path, request: py
     (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     done = subprocess.run(
         [
-            sys.executable, "-m", "vibe_harness", "--model", "tiny.yaml", "--extractor", "tiny.yaml", "--tasks",
+            sys.executable, "-m", "vibe_harness", "--model", "tiny.yaml", "--extractor", "reads.yaml", "--tasks",
             "story,advisory", "--corpus", "manifest.csv", "--dimension", "gender", "--tau", "1", "--permutations",
             "50", "--output-path", "run", "--json",
         ],

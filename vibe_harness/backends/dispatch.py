@@ -12,12 +12,14 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from pydantic import Field
+
+from vibe_harness.backends.protocol import Options
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
@@ -39,13 +41,30 @@ class Fault(Exception):
         self.wait_s = wait_s
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How a server may be asked. timeout_s: for one call, from sending to the last byte."""
+class ServerConnection(Options):
+    """What every server backend may be told of how to ask; none of it changes an answer."""
 
-    concurrency: int
-    max_retries: int
-    timeout_s: float
+    concurrency: int = Field(32, ge=1, le=1024, description="most requests at one time")
+    timeout_s: float = Field(300.0, gt=0, description="for one call")
+    max_retries: int = Field(6, ge=0, le=20)
+    requests_per_minute: float | None = Field(None, gt=0, description="most calls a minute, retries included")
+    tokens_per_minute: float | None = Field(None, gt=0, description="most tokens a minute, prompt and answer")
+
+
+class Pace:
+    """A rate that is not passed: each use takes up time on a line, and the next one starts where the line ends."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._seconds_each = 0.0 if per_minute is None else 60.0 / per_minute
+        self._free_at = float("-inf")
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next use may begin."""
+        return max(0.0, self._free_at - now)
+
+    def use(self, now: float, amount: float = 1.0) -> None:
+        """Take up the time of `amount` uses."""
+        self._free_at = max(self._free_at, now) + amount * self._seconds_each
 
 
 class Slots:
@@ -99,13 +118,15 @@ class Slots:
 class Dispatcher:
     """Sends requests through an asynchronous client from synchronous code."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerConnection) -> None:
         self.limits = limits
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="dispatch", daemon=True)
         self._thread.start()
         self._workers = ThreadPoolExecutor(2, thread_name_prefix="prepare")
         self._slots = Slots(limits.concurrency)
+        self._requests = Pace(limits.requests_per_minute)
+        self._tokens = Pace(limits.tokens_per_minute)
         self._jitter = random.Random(0)
         self._failed_in_a_row = 0
 
@@ -170,7 +191,7 @@ class Dispatcher:
 
     async def _ask(self, request: Request, prepared: T, send: Callable[[Request, T], Awaitable[Response]]) -> Response:
         for attempt in range(self.limits.max_retries + 1):
-            sent_at = self._loop.time()
+            sent_at = await self._turn()
             try:
                 async with asyncio.timeout(self.limits.timeout_s):
                     response = await send(request, prepared)
@@ -180,6 +201,7 @@ class Dispatcher:
                 fault = Fault(f"no answer within {self.limits.timeout_s:g} s", again=True)
             else:
                 self._slots.answered()
+                self._tokens.use(self._loop.time(), (response.input_tokens or 0) + (response.output_tokens or 0))
                 self._count(response.outcome is Outcome.ERROR, response.error)
                 return response
             if fault.crowded:
@@ -191,6 +213,16 @@ class Dispatcher:
         self._count(True, str(fault))
         tries = f" (asked {attempt + 1} times)" if attempt else ""
         return Response(request.id, Outcome.ERROR, error=f"{fault}{tries}")
+
+    async def _turn(self) -> float:
+        """Wait until a call may be sent; returns the time. Tokens are paid after the call: only then are they known."""
+        while True:
+            now = self._loop.time()
+            wait = max(self._requests.wait(now), self._tokens.wait(now))
+            if not wait:
+                self._requests.use(now)
+                return now
+            await asyncio.sleep(wait)
 
     def _count(self, failed: bool, error: str | None) -> None:
         self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0

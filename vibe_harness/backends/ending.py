@@ -6,7 +6,9 @@ from vibe_harness.records import Outcome
 
 ENDED = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
 CUT = frozenset({"length", "max_tokens", "model_length"})
-FILTERED = frozenset({"content_filter", "safety"})
+FILTERED = frozenset(
+    {"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "model_armor"}
+)
 
 
 def outcome_of(text: str, reason: object) -> Outcome:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -14,7 +13,8 @@ from pydantic import Field, field_validator
 
 from vibe_harness.backends.audio import clip_of, wav_bytes
 from vibe_harness.backends.chat_reply import read_reply
-from vibe_harness.backends.dispatch import Dispatcher, Fault, Limits, asked_wait
+from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
+from vibe_harness.backends.keys import hidden, read_key
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -50,16 +50,13 @@ class OpenAIArguments(Options):
         return value
 
 
-class OpenAIConnection(Options):
+class OpenAIConnection(ServerConnection):
     """What cannot change an answer."""
 
     base_url: str = Field("http://localhost:8000/v1", description="address of the server, /v1 included")
     api_key_env: str | None = Field(
         None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
     )
-    concurrency: int = Field(32, ge=1, le=1024, description="most requests at one time")
-    timeout_s: float = Field(300.0, gt=0, description="for one call")
-    max_retries: int = Field(6, ge=0, le=20)
 
     @field_validator("base_url")
     @classmethod
@@ -88,11 +85,9 @@ class OpenAIEngine:
         self.card = card
         self.arguments = OpenAIArguments.model_validate(card.args)
         self.connection = OpenAIConnection.model_validate(card.connection)
-        self._key = _key(self.connection.api_key_env)
+        self._key = read_key(self.connection.api_key_env)
         self._answered = False
-        self._dispatcher = Dispatcher(
-            Limits(self.connection.concurrency, self.connection.max_retries, self.connection.timeout_s)
-        )
+        self._dispatcher = Dispatcher(self.connection)
         self._client = openai.AsyncOpenAI(
             base_url=self.connection.base_url,
             api_key=self._key or "none",
@@ -176,7 +171,7 @@ class OpenAIEngine:
 
     def _refusal(self, request: Request, error: Any) -> Response:
         """What an HTTP error means: for this request, for its next try, or for all requests."""
-        status, said = error.status_code, self._hide(_said(error))
+        status, said = error.status_code, hidden(_said(error), self._key)
         if status == 401 or (status == 403 and not self._answered):
             raise EngineError(self._key_trouble(status, said))
         if status == 402 or error.code == "insufficient_quota":
@@ -203,7 +198,7 @@ class OpenAIEngine:
             )
         except openai.APIStatusError as error:
             if error.status_code == 401:
-                raise EngineError(self._key_trouble(401, self._hide(_said(error)))) from None
+                raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
             return None
         except openai.APIConnectionError as error:
             raise EngineError(
@@ -229,24 +224,12 @@ class OpenAIEngine:
         todo = f"It serves: {', '.join(sorted(served)[:20])}" if served else "Check the address (/v1?) and the id"
         return f"{self.connection.base_url} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
 
-    def _hide(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
-
-
-def _key(variable: str | None) -> str | None:
-    if variable is None:
-        return None
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise UserError(f"no key: set the environment variable {variable} (api_key_env of the model card)")
-    return key
-
 
 def _said(error: Any) -> str:
-    """An HTTP error's own words, in one short line."""
+    """An HTTP error's own words."""
     body = error.body
     message = body.get("message") or body.get("detail") if isinstance(body, dict) else None
-    return " ".join(str(message or error.message).split())[:300]
+    return str(message or error.message)
 
 
 def _cause(error: BaseException) -> str:

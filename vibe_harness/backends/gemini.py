@@ -1,0 +1,198 @@
+"""The `gemini` backend: Google's API through google-genai. The key comes from the environment alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from vibe_harness.backends.audio import clip_of, wav_bytes
+from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
+from vibe_harness.backends.ending import outcome_of
+from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.protocol import Options
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.records import Outcome, Request, Response
+
+PROBE_TIMEOUT_MS = 20_000
+
+
+class GeminiArguments(Options):
+    """What can change an answer."""
+
+    top_p: float | None = Field(None, gt=0, le=1)
+    thinking_budget: int | None = Field(
+        None, ge=-1, description="tokens of thinking; 0 switches it off where it can be"
+    )
+    thinking_level: Literal["minimal", "low", "medium", "high"] | None = Field(None, description="of Gemini 3")
+    ignores_temperature: bool = Field(False, description="the model is documented to ignore it: never greedy")
+
+
+class GeminiConnection(ServerConnection):
+    """What cannot change an answer."""
+
+    base_url: str | None = Field(None, pattern=r"^https?://[^@?]+$", description="another address than Google's")
+    api_key_env: str = Field("GEMINI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+
+
+class GeminiEngine:
+    """One Gemini model. The model is looked up when it is opened."""
+
+    Arguments = GeminiArguments
+    Connection = GeminiConnection
+
+    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
+        try:
+            from google import genai
+            from google.genai import types
+        except ImportError:
+            raise UserError(
+                f"the model '{card.model}' needs the google-genai package: pip install 'vibe-harness[gemini]'"
+            ) from None
+        self.card = card
+        self.arguments = GeminiArguments.model_validate(card.args)
+        self.connection = GeminiConnection.model_validate(card.connection)
+        self._key = read_key(self.connection.api_key_env)
+        self._dispatcher = Dispatcher(self.connection)
+        self._client: Any = genai.Client(
+            api_key=self._key,
+            vertexai=False,
+            http_options=types.HttpOptions(
+                base_url=self.connection.base_url,
+                api_version="v1beta",
+                timeout=int(self.connection.timeout_s * 1000),
+                # Once: Dispatcher retries, and honours Retry-After. Without this, the SDK retries after 1 to 10 s.
+                retry_options=types.HttpRetryOptions(attempts=1),
+            ),
+        )
+        try:
+            self._dispatcher.wait_for(self._probe())
+        except BaseException:
+            self.close()
+            raise
+
+    def describe(self) -> Mapping[str, str]:
+        """SDK, address, and whether the model decodes greedily."""
+        from google import genai
+
+        greedy = "no: the model ignores temperature" if self.arguments.ignores_temperature else "as asked"
+        return {
+            "backend": "gemini",
+            "sdk": f"google-genai {genai.__version__}",
+            "server": self.connection.base_url or "https://generativelanguage.googleapis.com",
+            "structured_output": "json_schema",
+            "temperature": greedy,
+        }
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
+        """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
+        return self._dispatcher.run(requests, self._prepare, self._send)
+
+    def close(self) -> None:
+        """Cancel what is under way and close the connections."""
+        self._dispatcher.close(self._client.aio.aclose)
+
+    def _prepare(self, request: Request) -> tuple[list[Any], Any]:
+        """Contents, the clip ahead of the words, and settings."""
+        from google.genai import types
+
+        wave = clip_of(request, self.card)
+        parts = [] if wave is None else [types.Part.from_bytes(data=wav_bytes(wave), mime_type="audio/wav")]
+        parts.append(types.Part.from_text(text=request.prompt))
+        thinking = {
+            name: value
+            for name in ("thinking_budget", "thinking_level")
+            if (value := getattr(self.arguments, name)) is not None
+        }
+        config = types.GenerateContentConfig(
+            system_instruction=self.card.layout.system,
+            temperature=request.generation.temperature,
+            top_p=self.arguments.top_p,
+            seed=request.generation.seed,
+            max_output_tokens=request.generation.max_tokens,
+            candidate_count=1,
+            thinking_config=types.ThinkingConfig.model_validate(thinking) if thinking else None,
+            response_mime_type=None if request.schema is None else "application/json",
+            response_json_schema=None if request.schema is None else dict(request.schema),
+        )
+        return [types.Content(role="user", parts=parts)], config
+
+    async def _send(self, request: Request, prepared: tuple[list[Any], Any]) -> Response:
+        contents, config = prepared
+        started = time.monotonic()
+        reply = await self._call(
+            self._client.aio.models.generate_content, model=self.card.id, contents=contents, config=config
+        )
+        return read_reply(request.id, reply, time.monotonic() - started)
+
+    async def _probe(self) -> None:
+        """Find the model, so that a wrong key or name stops the run before its first request."""
+        try:
+            await self._call(
+                self._client.aio.models.get, model=self.card.id, config={"http_options": {"timeout": PROBE_TIMEOUT_MS}}
+            )
+        except Fault as fault:
+            raise EngineError(f"Gemini cannot be reached: {fault}") from None
+
+    async def _call(self, method: Any, **arguments: Any) -> Any:
+        """One call. Raises Fault, or EngineError where the failure concerns every request."""
+        import aiohttp
+        from google.genai import errors
+        from pydantic import ValidationError
+
+        try:
+            return await method(**arguments)
+        except errors.APIError as error:
+            raise self._fault(error) from None
+        except (json.JSONDecodeError, UnicodeDecodeError, ValidationError, errors.UnknownApiResponseError) as error:
+            raise Fault(f"malformed reply: {hidden(str(error), self._key)}") from None
+        except (aiohttp.ClientError, ConnectionError) as error:
+            said = hidden(str(error) or type(error).__name__, self._key)
+            raise Fault(f"the connection failed: {said}", again=True) from None
+
+    def _fault(self, error: Any) -> Exception:
+        said = hidden(str(error.message or error), self._key)
+        variable = self.connection.api_key_env
+        if error.code in (401, 403) or (error.code == 400 and "API key" in said):
+            return EngineError(f"Gemini refuses the key (HTTP {error.code}: {said}): check the key in {variable}")
+        if error.code == 404:
+            return EngineError(f"Gemini has no model '{self.card.id}': {said}. Set another with id=NAME")
+        headers = getattr(error.response, "headers", {})
+        return Fault(
+            f"HTTP {error.code}: {said}",
+            again=error.code in (408, 429, 500, 502, 503, 504),
+            crowded=error.code in (429, 503),
+            wait_s=asked_wait(headers),
+        )
+
+
+def read_reply(request: str, reply: Any, seconds: float) -> Response:
+    """The response that a GenerateContentResponse holds. Thoughts are no part of the text."""
+    usage, served = reply.usage_metadata, reply.model_version
+    blocked = reply.prompt_feedback.block_reason if reply.prompt_feedback else None
+    counts: dict[str, Any] = {
+        "seconds": seconds,
+        "served_model": served,
+        "input_tokens": usage.prompt_token_count if usage else None,
+        "output_tokens": (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0) if usage else None,
+    }
+    if blocked:
+        return Response(request, Outcome.BLOCKED, finish_reason=f"prompt: {_word(blocked)}", **counts)
+    if not reply.candidates or len(reply.candidates) != 1:
+        return Response(request, Outcome.ERROR, error="malformed reply: not exactly one candidate", **counts)
+    candidate = reply.candidates[0]
+    parts = (candidate.content.parts if candidate.content else None) or []
+    text = "".join(part.text for part in parts if part.text and not part.thought)
+    reason = _word(candidate.finish_reason)
+    outcome = outcome_of(text, reason.lower() if reason else None)
+    error = f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None
+    return Response(request, outcome, text=text, finish_reason=reason, error=error, **counts)
+
+
+def _word(reason: Any) -> str | None:
+    return None if reason is None else str(getattr(reason, "value", reason))

@@ -1,0 +1,108 @@
+"""What holds for every backend while it answers: one served model, a budget; and checks that a run may ask for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import jsonschema
+
+from vibe_harness.backends.protocol import Backend
+from vibe_harness.errors import EngineError
+from vibe_harness.records import Generation, Outcome, Request, Response
+
+
+@dataclass
+class Budget:
+    """How much a run may ask and spend, and what it has. Prices are per million tokens, in the user's currency."""
+
+    max_requests: int | None = None
+    max_cost: float | None = None
+    input_price: float = 0.0
+    output_price: float = 0.0
+    requests: int = 0
+    cost: float = 0.0
+
+    def used_up(self) -> str | None:
+        """Why nothing more may be asked, or None."""
+        if self.max_requests is not None and self.requests >= self.max_requests:
+            return f"the budget of {self.max_requests} requests is used up (--max-requests)"
+        if self.max_cost is not None and self.cost >= self.max_cost:
+            return (
+                f"the budget of {self.max_cost:g} is used up (--max-cost): {self.requests} requests cost {self.cost:g}"
+            )
+        return None
+
+    def count(self, response: Response) -> None:
+        """Add what a response cost."""
+        tokens = (response.input_tokens or 0) * self.input_price + (response.output_tokens or 0) * self.output_price
+        self.cost += tokens / 1e6
+
+
+def watched(
+    backend: Backend, requests: Iterable[Request], *, served: str | None = None, budget: Budget | None = None
+) -> Iterator[Response]:
+    """The backend's answers, as long as one model gives them and the budget lasts.
+
+    served: the model that gave the answers stored so far. Raises EngineError before an answer of another model is
+    passed on, and, once what was under way has been answered, where the budget is used up: what was asked by then may
+    go past `max_cost` by the requests that were under way.
+    """
+    over: str | None = None
+
+    def drawn() -> Iterator[Request]:
+        nonlocal over
+        for request in requests:
+            if budget is not None:
+                over = budget.used_up()
+                if over:
+                    return
+                budget.requests += 1
+            yield request
+
+    for response in backend.generate(drawn()):
+        if budget is not None:
+            budget.count(response)
+        if response.served_model is not None:
+            served = served or response.served_model
+            if response.served_model != served:
+                raise EngineError(
+                    f"the server's model changed from '{served}' to '{response.served_model}' in mid-run: two models' "
+                    "answers are never put together. Start a new run with --output-path"
+                )
+        yield response
+    if over:
+        raise EngineError(f"{over}. What was answered is kept: run the same command with a larger one to go on")
+
+
+def constrains(backend: Backend) -> bool:
+    """Whether the backend's structured output acts: one request that only a constrained model answers as asked."""
+    word = "zq-17"
+    schema = {
+        "type": "object",
+        "properties": {"word": {"type": "string", "enum": [word]}},
+        "required": ["word"],
+        "additionalProperties": False,
+    }
+    request = Request("structured", "check", "check", "", "Say hello.", Generation(64), schema=schema)
+    [response] = backend.generate([request])
+    if response.outcome is Outcome.ERROR:
+        raise EngineError(f"the check of structured output failed: {response.error}")
+    try:
+        jsonschema.validate(json.loads(response.text), schema)
+    except (json.JSONDecodeError, jsonschema.ValidationError):
+        return False
+    return True
+
+
+def batch_differences(backend: Backend, requests: Iterable[Request]) -> list[tuple[str, str, str]]:
+    """Ask requests all at once, then one by one: (request, text among others, text alone) where the two differ."""
+    asked = list(requests)
+    together = {response.request: response.text for response in backend.generate(asked)}
+    differences = []
+    for request in asked:
+        [alone] = backend.generate([request])
+        if alone.text != together[request.id]:
+            differences.append((request.id, together[request.id], alone.text))
+    return differences

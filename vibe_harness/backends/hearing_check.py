@@ -1,0 +1,59 @@
+"""Does the model hear? Asked before a run, in a prompt of its own: what was said, in some clips and in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from vibe_harness.backends.protocol import Backend
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import EngineError
+from vibe_harness.records import Generation, Outcome, Request, Waveform
+
+PROMPT = "Write down the words that are spoken in this recording, and nothing else."
+MAX_TOKENS = 32
+SILENCE = "silence"
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the model wrote for each clip, by clip id, and for silence; for the run's record."""
+
+    answers: dict[str, str]
+
+
+def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, Callable[[], Waveform]]]) -> Heard:
+    """Ask what was said in each of `clips` (id, decoder), which should differ in their words, and in silence.
+
+    At least two clips; three are plenty. Raises EngineError where all answers are the same: the model does not hear,
+    or its clips get lost on the way to it. Raises EngineError too where a call fails.
+    """
+    if len(clips) < 2:
+        raise ValueError("the hearing check needs two clips")
+
+    def silence() -> Waveform:
+        first = clips[0][1]()
+        return Waveform(np.zeros_like(first.samples), first.rate)
+
+    asked = {
+        digest(["hearing", name, position]): (name, audio)
+        for position, (name, audio) in enumerate([*clips, (SILENCE, silence)])
+    }
+    answers: dict[str, str] = {}
+    for response in backend.generate(
+        Request(key, "hearing", "check", name, PROMPT, Generation(MAX_TOKENS), audio)
+        for key, (name, audio) in asked.items()
+    ):
+        if response.outcome is Outcome.ERROR:
+            raise EngineError(f"the hearing check of '{card.model}' failed: {response.error}")
+        answers[asked[response.request][0]] = response.text
+    if len({" ".join(text.split()).casefold() for text in answers.values()}) == 1:
+        said = next(iter(answers.values())).strip()[:80]
+        raise EngineError(
+            f"'{card.model}' does not hear: asked what was said, it wrote the same ({said!r}) for {len(clips)} clips "
+            "and for silence. Check its card and its server; --no-hearing-check runs it all the same"
+        )
+    return Heard(answers)
