@@ -132,8 +132,9 @@ class Score:
     p_value: float | None = None
     null_mean: float | None = None  # of the statistic under the permutation null
     null_p95: float | None = None
-    at_least: float | None = None  # lower end of the bracket: its expectation is never over the truth
-    interval: tuple[float, float] | None = None  # 95 %
+    at_least: float | None = None  # lower end of the bracket: its expectation is not over the truth; may be negative
+    at_most: float | None = None  # upper end: its expectation is not under the truth
+    interval: tuple[float, float] | None = None  # 95 %, of the truth
     permuted: str | None = None  # what was permuted within what: "speakers", "speakers within gender"
     permutations: int | None = None
     exact: bool | None = None  # all assignments were enumerated

@@ -73,9 +73,12 @@ def test_stereo_is_the_mean_of_its_channels(tmp_path: Path) -> None:
 def _fault(path: Path) -> Fault:
     checked = check_audio(path)
     assert isinstance(checked, BadAudio), checked
-    with pytest.raises(UserError, match=path.name) as raised:
-        read_audio(path, 16_000)
-    assert checked.reason in str(raised.value)
+    if checked.fault in (Fault.TOO_SHORT, Fault.SILENT):  # these can be heard all the same
+        assert len(read_audio(path, 16_000).samples)
+    else:
+        with pytest.raises(UserError, match=path.name) as raised:
+            read_audio(path, 16_000)
+        assert checked.reason in str(raised.value)
     return checked.fault
 
 
@@ -150,7 +153,9 @@ def test_the_shortest_clip(tmp_path: Path) -> None:
     ],
 )
 def test_a_clip_of_ordinary_size_without_speech(tmp_path: Path, wave: np.ndarray) -> None:
-    assert _fault(write(tmp_path / "1076_MTI_SAD_XX.wav", wave.astype(np.float32))) is Fault.SILENT
+    path = write(tmp_path / "1076_MTI_SAD_XX.wav", wave.astype(np.float32))
+    assert _fault(path) is Fault.SILENT
+    assert isinstance(check_audio(path, silence=True), CheckedAudio)
 
 
 def test_quiet_speech_passes(tmp_path: Path) -> None:

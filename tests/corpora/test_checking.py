@@ -43,7 +43,7 @@ def test_every_clip_gets_its_own_verdict_in_order(tmp_path: Path) -> None:
 def test_a_file_named_by_many_clips_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Path] = []
     bad = BadAudio(Fault.MISSING, "no such file")
-    monkeypatch.setattr(checking, "check_audio", lambda path: asked.append(path) or bad)
+    monkeypatch.setattr(checking, "check_audio", lambda path, silence: asked.append(path) or bad)
     corpus = _corpus(tmp_path, [f"{i % 50}.wav" for i in range(5_000)])
     checked = list(check_clips(corpus, corpus.clips, workers=2))
     assert len(checked) == 5_000 and sorted(asked) == sorted({tmp_path / f"{i}.wav" for i in range(50)})

@@ -6,9 +6,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.bracket import LONE_SPEAKER, _critical, _largest_truth, bracket, jackknife_error
+from vibe_harness.stats.assignments import Design
+from vibe_harness.stats.bracket import LONE_SPEAKER, _critical, _largest_truth, _split_scores, bracket, jackknife_error
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, kept_values, ntvd, shift
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
+from vibe_harness.stats.tables import Table
 
 GROUPS = np.repeat([0, 1], [9, 7])
 
@@ -127,3 +129,16 @@ def test_one_speaker_with_all_values_has_no_interval() -> None:
 def test_nan_is_refused() -> None:
     with pytest.raises(UserError):
         bracket([np.full((2, 2), np.nan)], [0, 1])
+
+
+def test_leaving_out_a_speaker_is_a_run_without_him() -> None:
+    table = Table.of(simulated(30), 16)
+    halves = np.arange(16)[None] % 2
+    scores, left_out = _split_scores(table, Design.of(GROUPS), halves)
+    for speaker in range(16):
+        rest = np.arange(16) != speaker
+        without = Table.of(table.counts[rest], 15)
+        assert left_out[0, speaker] == pytest.approx(
+            _split_scores(without, Design.of(GROUPS[rest]), halves[:, rest])[0][0]
+        )
+    assert scores.shape == (1,) and left_out.shape == (1, 16)

@@ -271,3 +271,30 @@ def test_mean_of_strata_is_a_second_statistic() -> None:
     table = np.array([[[30, 10], [10, 30]], [[10, 30], [30, 10]]])
     assert permutation_test([table], [0, 1]).mean.value == pytest.approx(0)
     assert permutation_test([table[:, 0], table[:, 1]], [0, 1]).mean.value == pytest.approx(50)
+
+
+def test_precision_written_out() -> None:
+    """Each assignment's standardised score over its noise, in plain loops, enumerated."""
+    rng = np.random.default_rng(5)
+    table = rng.multinomial([[9, 3], [8, 2], [7, 4], [3, 9], [2, 6], [4, 8]], [0.4, 0.3, 0.3])
+    weights = table.sum(axis=(0, 2)) / table.sum()
+    shares = table.sum(axis=0) / table.sum(axis=(0, 2))[:, None]
+    ratios = []
+    for members in combinations(range(6), 3):
+        groups = np.isin(np.arange(6), members).astype(int)
+        totals = np.stack([table[groups == group].sum(axis=(0, 2)) for group in (0, 1)])
+        standardised = np.zeros((2, 3))
+        variance = 0.0
+        for group in (0, 1):
+            for stratum in (0, 1):
+                counts = table[groups == group, stratum].sum(axis=0)
+                standardised[group] += weights[stratum] * counts / totals[group, stratum]
+            for speaker in np.flatnonzero(groups == group):
+                residual = table[speaker] - table[speaker].sum(axis=1, keepdims=True) * shares
+                variance += float((((weights / totals[group]) @ residual) ** 2).sum())
+        ratios.append(np.abs(standardised[0] - standardised[1]).sum() / np.sqrt(variance))
+    observed = ratios[0]  # speakers 0, 1 and 2 against the others
+    test = permutation_test([table], [1, 1, 1, 0, 0, 0])
+    assert test.exact and test.mean.p_value == pytest.approx(np.mean(np.array(ratios) >= observed - 1e-9))
+    assert test.mean.value is not None and test.mean.null_mean is not None
+    assert test.mean.null_mean / test.mean.value == pytest.approx(np.mean(ratios) / observed)

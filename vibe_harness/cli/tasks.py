@@ -9,6 +9,7 @@ import click
 INCLUDE_PATH = click.option(
     "--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards."
 )
+CLIP_TEXT = "[what the clip says]"  # for prompts that quote it
 
 
 @click.group(name="tasks")
@@ -54,7 +55,7 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
         if card.notes:
             click.echo(card.notes)
         for variant in card.prompts:
-            click.echo(f"\nprompt '{variant}':\n{task.prompt(variant, None)}")
+            click.echo(f"\nprompt '{variant}':\n{task.prompt(variant, CLIP_TEXT)}")
         click.echo("\nattributes:")
         for attribute, spec in card.extraction.attributes.items():
             values = "open" if spec.values == "open" else ", ".join(spec.values)

@@ -50,7 +50,7 @@ def print_results(results: Results, folder: Path) -> None:
     table = Table(title=title, title_justify="left", caption_justify="left", box=None, pad_edge=False)
     for heading in ("task", "dimension", "attribute"):
         table.add_column(heading)
-    for heading in ("nTVD", "null 95 %", "p", "kept", "answers"):
+    for heading in ("nTVD", "true shift", "95 % interval", "null 95 %", "p", "kept", "answers"):
         table.add_column(heading, justify="right")
     for task in results.tasks:
         for score in task.scores:
@@ -58,7 +58,7 @@ def print_results(results: Results, folder: Path) -> None:
                 table.add_row(*_cells(task, score), style="bold" if score.attribute is None else None)
             elif score.metric == "refusal_ntvd":
                 table.add_row(*_cells(task, score, "(refusing)"))
-    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     console.print(table)
     for task in results.tasks:
         counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
@@ -74,8 +74,13 @@ def print_results(results: Results, folder: Path) -> None:
         click.echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
     click.echo(
         f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
+        "true shift: at least, at most, on average. "
         f"null 95 %: what chance alone reaches once in twenty. Run folder: {folder}"
     )
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{min(max(low, 0.0), high):.1f} to {high:.1f}"
 
 
 def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]:
@@ -86,6 +91,8 @@ def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]
         task.dimension,
         name or score.attribute or "ALL",
         "undefined" if score.value is None else f"{score.value:.1f}",
+        _range(score.at_least, score.at_most),
+        _range(*(score.interval or (None, None))),
         "" if score.null_p95 is None else f"{score.null_p95:.1f}",
         "" if score.p_value is None else f"{score.p_value:.4f}",
         "" if kept is None else f"{kept:.0%}",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from vibe_harness.corpora.containers import missing_bytes
+from vibe_harness.corpora.containers import HEAD, missing_bytes
 from vibe_harness.errors import UserError
 from vibe_harness.records import Waveform
 
@@ -27,7 +30,7 @@ FRAME_S = 0.025
 SILENT_BELOW_DB = -60.0  # loud frames under this: nothing to hear
 STEADY_BELOW_DB = -40.0  # loud frames under this ...
 STEADY_WITHIN_DB = 8.0  # ... and no further over the quiet ones: a noise floor
-_FLOOR_DB = -120.0
+_FLOOR = 1e-12  # -120 dB
 
 CLIPPED_AT = 0.999  # of full scale
 PAUSE_DB = 30.0  # frames this far under the loud ones count as pause
@@ -74,42 +77,53 @@ def read_audio(path: Path, rate: int) -> Waveform:
     """The clip as a model hears it: float32, mono (the mean of the channels), at `rate` Hz.
 
     Resampled once, by soxr at high quality, and only where the file has another rate.
-    Raises UserError, with the path and the reason, for a clip that check_audio would not pass.
+    Raises UserError, with the path and the reason, for a clip that cannot be decoded whole, holds no samples, or NaN.
     """
     decoded = _decode(path)
     if isinstance(decoded, BadAudio):
         raise UserError(f"{path}: {decoded.reason}")
-    fault = _fault_of(decoded)
-    if fault is not None:
-        raise UserError(f"{path}: {fault.reason}")
     wave = decoded.wave
     if wave.rate == rate:
         return wave
     return Waveform(soxr.resample(wave.samples, wave.rate, rate, quality="HQ").astype(np.float32, copy=False), rate)
 
 
-def check_audio(path: Path) -> CheckedAudio | BadAudio:
-    """Decode one clip and say what it is, or why it cannot be used. A bad clip never raises."""
+def check_audio(path: Path, silence: bool = False) -> CheckedAudio | BadAudio:
+    """Decode one clip and say what it is, or why it cannot be used. A bad clip never raises.
+
+    silence: silent clips are wanted (a control condition) and pass.
+    """
     decoded = _decode(path)
     if isinstance(decoded, BadAudio):
         return decoded
-    fault = _fault_of(decoded)
-    if fault is not None:
-        return fault
-    wave, levels = decoded.wave, _frame_levels(decoded.wave)
-    loud = float(np.percentile(levels, 95))
-    spoken = levels[levels > loud - PAUSE_DB]
+    wave = decoded.wave
+    seconds = len(wave.samples) / wave.rate
+    if seconds < SHORTEST_S:
+        return BadAudio(Fault.TOO_SHORT, f"{seconds:.3f} s long; the shortest that can be used is {SHORTEST_S} s")
+    power = np.sort(_frame_power(decoded))
+    quiet, loud = (_decibels(power[round(share * (len(power) - 1))]) for share in (0.05, 0.95))
+    if loud < SILENT_BELOW_DB and not silence:
+        return BadAudio(Fault.SILENT, f"silent: its loud parts lie at {loud:.0f} dB of full scale")
+    if loud < STEADY_BELOW_DB and loud - quiet < STEADY_WITHIN_DB and not silence:
+        return BadAudio(Fault.SILENT, f"no speech: a steady noise at {loud:.0f} dB of full scale")
+    pauses = int(np.searchsorted(power, 10 ** ((loud - PAUSE_DB) / 10)))
     return CheckedAudio(
-        duration_s=len(wave.samples) / wave.rate,
+        duration_s=seconds,
         rate=wave.rate,
         channels=decoded.channels,
         format=decoded.format,
         subtype=decoded.subtype,
         sha256=waveform_hash(wave),
-        level_db=float(10 * np.log10(np.mean(10 ** (spoken / 10)))),
-        clipped=float(np.count_nonzero(np.abs(wave.samples) >= CLIPPED_AT)) / len(wave.samples),
-        pauses=1 - len(spoken) / len(levels),
+        level_db=_decibels(power[pauses:].sum() / (len(power) - pauses)),
+        clipped=_clipped(wave.samples),
+        pauses=pauses / len(power),
     )
+
+
+def decode(path: Path) -> Waveform | BadAudio:
+    """The clip at its own rate, mono, or why it cannot be decoded."""
+    decoded = _decode(path)
+    return decoded if isinstance(decoded, BadAudio) else decoded.wave
 
 
 def waveform_hash(wave: Waveform) -> str:
@@ -122,6 +136,7 @@ def waveform_hash(wave: Waveform) -> str:
 @dataclass(frozen=True, slots=True)
 class _Decoded:
     wave: Waveform
+    offset: float  # mean of the samples
     channels: int
     format: str
     subtype: str
@@ -129,60 +144,68 @@ class _Decoded:
 
 def _decode(path: Path) -> _Decoded | BadAudio:
     try:
-        with path.open("rb") as file:
-            start = file.read(64)
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except (FileNotFoundError, NotADirectoryError):
         return BadAudio(Fault.MISSING, "no such file")
     except OSError as error:
         return BadAudio(Fault.UNREADABLE, f"cannot be opened: {error.strerror}")
-    if not start:
-        return BadAudio(Fault.EMPTY, "the file is empty (0 bytes)")
-    if start.startswith(b"version https://git-lfs.github.com/spec/"):
-        return BadAudio(Fault.LFS_POINTER, f"a git-lfs pointer, not audio: {LFS_ADVICE}")
-    if path.suffix.lower() == ".raw":
-        return BadAudio(Fault.UNREADABLE, "raw samples carry no sample rate: convert it to WAV or FLAC")
     try:
-        with soundfile.SoundFile(path) as audio:
-            samples = audio.read(dtype="float32", always_2d=True)
+        return _decode_open(file)
+    except OSError as error:
+        return BadAudio(Fault.UNREADABLE, f"cannot be read: {error.strerror}")
+    finally:
+        os.close(file)
+
+
+def _decode_open(file: int) -> _Decoded | BadAudio:
+    head, size = os.read(file, HEAD), os.fstat(file).st_size
+    if not head:
+        return BadAudio(Fault.EMPTY, "the file is empty (0 bytes)")
+    if head.startswith(b"version https://git-lfs.github.com/spec/"):
+        return BadAudio(Fault.LFS_POINTER, f"a git-lfs pointer, not audio: {LFS_ADVICE}")
+    lacking = missing_bytes(file, head, size)
+    os.lseek(file, 0, os.SEEK_SET)
+    try:  # by descriptor, so that the content alone decides what it is, and not the name
+        with soundfile.SoundFile(file, closefd=False) as audio:
+            samples = audio.read(dtype="float32")
             promised, rate, channels = audio.frames, audio.samplerate, audio.channels
             kind, subtype = audio.format, audio.subtype
     except soundfile.SoundFileError as error:
         words = str(error).split(": ", 1)[-1].rstrip(".")
         return BadAudio(Fault.UNREADABLE, f"cannot be decoded as audio: {words}")
-    lacking = missing_bytes(path)
     # An MP3 header may promise up to a percent more than it holds; libsndfile stops short where the data end.
     if lacking or len(samples) < 0.97 * promised:
         how = f"{lacking:,} bytes" if lacking else f"{(promised - len(samples)) / rate:.2f} s"
         return BadAudio(Fault.TRUNCATED, f"cut off: {how} fewer than its header promises; fetch it again")
-    mono: NDArray[np.float32] = samples[:, 0] if channels == 1 else samples.mean(axis=1, dtype=np.float32)
-    return _Decoded(Waveform(np.ascontiguousarray(mono), rate), channels, kind, subtype)
-
-
-def _fault_of(decoded: _Decoded) -> BadAudio | None:
-    wave = decoded.wave
-    if len(wave.samples) == 0:
+    if not len(samples):
         return BadAudio(Fault.EMPTY, "holds no samples")
-    bad = len(wave.samples) - np.count_nonzero(np.isfinite(wave.samples))
-    if bad:
-        return BadAudio(Fault.NOT_FINITE, f"holds {bad:,} samples that are NaN or infinite")
-    seconds = len(wave.samples) / wave.rate
-    if seconds < SHORTEST_S:
-        return BadAudio(Fault.TOO_SHORT, f"{seconds:.3f} s long; the shortest that can be used is {SHORTEST_S} s")
-    quiet, loud = (float(level) for level in np.percentile(_frame_levels(wave), [5, 95]))
-    if loud < SILENT_BELOW_DB:
-        return BadAudio(Fault.SILENT, f"silent: its loud parts lie at {loud:.0f} dB of full scale")
-    if loud < STEADY_BELOW_DB and loud - quiet < STEADY_WITHIN_DB:
-        return BadAudio(Fault.SILENT, f"no speech: a steady noise at {loud:.0f} dB of full scale")
-    return None
+    total = float(samples.sum())
+    if not math.isfinite(total):  # quick, and finite only where all samples are
+        bad = samples.size - np.count_nonzero(np.isfinite(samples))
+        if bad:
+            return BadAudio(Fault.NOT_FINITE, f"holds {bad:,} samples that are NaN or infinite")
+    mono: NDArray[np.float32] = samples if channels == 1 else samples.mean(axis=1, dtype=np.float32)
+    return _Decoded(Waveform(mono, rate), total / samples.size, channels, kind, subtype)
 
 
-def _frame_levels(wave: Waveform) -> NDArray[np.float64]:
-    """Level of each whole 25 ms frame, in dB of full scale (root mean square, the clip's offset taken off)."""
+def _frame_power(decoded: _Decoded) -> NDArray[np.float32]:
+    """Mean square of each whole 25 ms frame, the clip's offset taken off."""
+    wave, offset = decoded.wave, decoded.offset
     length = max(1, int(FRAME_S * wave.rate))
     count = len(wave.samples) // length
     frames = wave.samples[: count * length].reshape(count, length)
-    power = np.einsum("ij,ij->i", frames, frames, dtype=np.float64) / length
-    offset = float(wave.samples.mean(dtype=np.float64))
-    power = power - 2 * offset * frames.mean(axis=1, dtype=np.float64) + offset**2
-    levels: NDArray[np.float64] = 10 * np.log10(np.maximum(power, 10 ** (_FLOOR_DB / 10)))
-    return levels
+    if abs(offset) > 1e-4:  # -80 dB: less tells nothing
+        frames = frames - np.float32(offset)
+    power: NDArray[np.float32] = np.einsum("ij,ij->i", frames, frames)
+    power /= length
+    return np.maximum(power, np.float32(_FLOOR), out=power)
+
+
+def _decibels(power: float | np.floating[Any]) -> float:
+    return 10 * math.log10(power)
+
+
+def _clipped(samples: NDArray[np.float32]) -> float:
+    if samples.max() < CLIPPED_AT and samples.min() > -CLIPPED_AT:
+        return 0.0
+    return float(np.count_nonzero(np.abs(samples) >= CLIPPED_AT)) / len(samples)

@@ -15,11 +15,11 @@ Checked = tuple[Clip, CheckedAudio | BadAudio]
 _BATCH = 32  # files handed to a worker at once
 
 
-def check_files(paths: Sequence[Path], workers: int) -> Iterator[CheckedAudio | BadAudio]:
+def check_files(paths: Sequence[Path], workers: int, silence: bool = False) -> Iterator[CheckedAudio | BadAudio]:
     """check_audio of each path, in order, by `workers` threads: decoding and hashing run outside the interpreter."""
     with ThreadPoolExecutor(max(1, workers)) as pool:
         batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
-        for results in pool.map(lambda batch: [check_audio(path) for path in batch], batches):
+        for results in pool.map(lambda batch: [check_audio(path, silence) for path in batch], batches):
             yield from results
 
 
@@ -27,7 +27,7 @@ def check_clips(corpus: Corpus, clips: Sequence[Clip], workers: int) -> Iterator
     """Each clip with its check, in the order given. A file that several clips name is decoded once."""
     files = list(dict.fromkeys(clip.file for clip in clips))
     results: dict[str, CheckedAudio | BadAudio] = {}
-    coming = zip(files, check_files([corpus.root / file for file in files], workers), strict=True)
+    coming = zip(files, check_files([corpus.root / file for file in files], workers, corpus.silence), strict=True)
     for clip in clips:
         while clip.file not in results:
             file, result = next(coming)

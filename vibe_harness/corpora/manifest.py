@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from vibe_harness.corpora.tables import Row, parquet_metadata, read_rows
 from vibe_harness.errors import UserError
@@ -16,9 +18,10 @@ from vibe_harness.registry import did_you_mean
 REQUIRED = ("file", "speaker")
 # Columns that say something of the clip or of the corpus. Every other column is a group or a stratum.
 KNOWN = frozenset(
-    {*REQUIRED, "id", "text", "licence", "synthetic", "corpus", "duration_s", "sample_rate", "channels", "sha256"}
+    {*REQUIRED, "id", "text", "licence", "synthetic", "corpus"}
+    | {"duration_s", "sample_rate", "channels", "format", "subtype", "sha256", "level_db", "clipped", "pauses"}
 )
-AUDIO_FOLDER = "vibe_harness.audio_folder"  # Parquet metadata of a prepared corpus: where its files lie
+METADATA = "vibe_harness"  # key in the Parquet metadata of a prepared corpus: what its card says beyond the rows
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,9 @@ class Corpus:
     licence: str | None = None  # several are joined with "; "
     synthetic: bool = False  # speech made by a synthesizer; true where any row says so
     notes: tuple[str, ...] = ()  # what a reader of results should know, a sentence each
+    silence: bool = False  # its clips are silent on purpose: a control condition
+    speaker_strata: Mapping[str, Sequence[str]] = field(default_factory=dict)  # dimension -> permute within these
+    strata: Sequence[str] = ()  # columns that vary from clip to clip, to be balanced over groups: emotion, sentence
 
     def path(self, clip: Clip) -> Path:
         """The clip's file."""
@@ -47,16 +53,37 @@ def load_manifest(path: Path, name: str | None = None) -> Corpus:
 
     Raises UserError, naming file, line and remedy, for what is no manifest or would make a wrong corpus.
     """
-    name = name or (path.resolve().parent.name if path.stem == "manifest" else path.stem)
-    root = path.parent
-    if path.suffix.lower() == ".parquet":
-        root = Path(parquet_metadata(path).get(AUDIO_FOLDER, root))
+    prepared = _prepared(path) if path.suffix.lower() == ".parquet" else {}
+    name = name or prepared.get("corpus") or (path.resolve().parent.name if path.stem == "manifest" else path.stem)
+    root = Path(prepared.get("audio_folder", path.parent))
     reader = _Reader(path, name, root)
     clips = tuple(reader.clip(row) for row in read_rows(path, _check_columns))
     if not clips:
         raise UserError(f"{path}: no rows: a manifest has one row a clip")
-    notes = ("synthetic speech, not recordings of people",) if reader.synthetic else ()
-    return Corpus(name, root, clips, "; ".join(sorted(reader.licences)) or None, reader.synthetic, notes)
+    synthetic = ("synthetic speech, not recordings of people",) if reader.synthetic else ()
+    return Corpus(
+        name=name,
+        root=root,
+        clips=clips,
+        licence="; ".join(sorted(reader.licences)) or None,
+        synthetic=reader.synthetic,
+        notes=(*synthetic, *prepared.get("notes", ())),
+        silence=prepared.get("silence", False),
+        speaker_strata=prepared.get("speaker_strata", {}),
+        strata=prepared.get("strata", ()),
+    )
+
+
+def _prepared(path: Path) -> dict[str, Any]:
+    """What `corpus prepare` wrote beside the rows; {} for a Parquet file that it did not write."""
+    prepared: dict[str, Any] = json.loads(parquet_metadata(path).get(METADATA, "{}"))
+    folder = prepared.get("audio_folder")
+    if folder is not None and not Path(folder).is_dir():
+        raise UserError(
+            f"{path}: its audio lay in {folder}, which is gone: run `vibe-harness corpus prepare` again with the "
+            "--source where the audio is now"
+        )
+    return prepared
 
 
 def _check_columns(place: str, columns: list[str]) -> None:
@@ -95,7 +122,10 @@ class _Reader:
                 raise UserError(f"{place}: '{column}' is empty: every clip names its {column}")
         file, speaker = cells["file"], sys.intern(cells["speaker"])
         self._check_path(place, file)
-        clip_id = f"{self.corpus}/{speaker}/{cells.get('id') or _without_extension(file)}"
+        name = cells.get("id") or _without_extension(file)
+        if cells.get("corpus"):  # written by `corpus prepare`, whose ids are whole
+            name = name.removeprefix(f"{cells['corpus']}/{speaker}/")
+        clip_id = f"{self.corpus}/{speaker}/{name}"
         if clip_id in self._ids:
             raise UserError(
                 f"{place}: the clip '{clip_id}' stands in line {self._ids[clip_id]} too: remove one of the two, or "

@@ -9,9 +9,12 @@ from pathlib import Path
 from vibe_harness.corpora.manifest import Corpus, load_manifest
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
+from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean
 
 MANIFESTS = ("manifest.parquet", "manifest.csv", "manifest.jsonl")
+SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
+AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au", ".caf", ".w64", ".m4a")
 
 
 def data_folder() -> Path:
@@ -27,35 +30,69 @@ def data_folder() -> Path:
     return Path(base).expanduser() / "vibe-harness"
 
 
+def corpus_folders() -> tuple[Path, Path]:
+    """Where corpora and their cards lie: the user's own, then those that come with the harness."""
+    return data_folder() / "corpora", library_root() / "corpora"
+
+
 def corpus_manifests() -> dict[str, Path]:
-    """Name -> manifest of every corpus at hand: those packed with the harness, then those that were prepared."""
+    """Name -> manifest of every corpus at hand. One that the user prepared stands before one that came along."""
     found: dict[str, Path] = {}
-    for root in (data_folder() / "corpora", library_root() / "corpora"):
+    for root in corpus_folders():
         for folder in sorted(root.iterdir()) if root.is_dir() else ():
             for file in MANIFESTS:
-                if (folder / file).is_file():
+                if (folder / file).is_file() and folder.name not in found:
                     found[folder.name] = folder / file
-                    break
     return found
 
 
-def find_corpus(name_or_path: str) -> Corpus:
-    """The corpus of that name, or of that manifest file, or of the folder that holds one.
+def find_manifest(name_or_path: str) -> Path:
+    """The manifest of the corpus of that name, or that manifest itself, or the one in that folder.
 
     Raises UserError, with what was looked for, where there is none.
     """
     path = Path(name_or_path)
-    if path.suffix.lower() in (".csv", ".jsonl", ".ndjson", ".parquet"):
-        return load_manifest(path)
+    if path.suffix.lower() in SUFFIXES:
+        return path
     if os.sep in name_or_path or "/" in name_or_path or name_or_path in (".", ".."):
         for file in MANIFESTS:
             if (path / file).is_file():
-                return load_manifest(path / file)
+                return path / file
         raise UserError(f"{path}: no manifest there (looked for {', '.join(MANIFESTS)})")
     known = corpus_manifests()
     if name_or_path not in known:
+        if any((folder / f"{name_or_path}.yaml").is_file() for folder in corpus_folders()):
+            raise UserError(
+                f"corpus '{name_or_path}' is not prepared yet: run `vibe-harness corpus prepare {name_or_path}` with "
+                "the --source that holds it"
+            )
         raise UserError(
             f"unknown corpus '{name_or_path}'. {did_you_mean(name_or_path, known)} To use recordings of your own, give "
             "the path of their manifest; to make one of a published corpus, see `vibe-harness corpus prepare`."
         )
-    return load_manifest(known[name_or_path], name_or_path)
+    return known[name_or_path]
+
+
+def find_corpus(name_or_path: str) -> Corpus:
+    """The corpus of that name, or of that manifest file, or of the folder that holds one; see find_manifest."""
+    return load_manifest(find_manifest(name_or_path))
+
+
+def has_manifest(folder: str) -> bool:
+    """Whether a folder is a corpus."""
+    return any((Path(folder) / file).is_file() for file in MANIFESTS)
+
+
+def folder_as_corpus(folder: Path) -> Corpus:
+    """Every audio file below a folder, for a check: a corpus without groups, whose speakers are not known.
+
+    Raises UserError where there is no file with the name of an audio file.
+    """
+    clips = tuple(
+        Clip(f"{folder.name}/{path.relative_to(folder).as_posix()}", path.relative_to(folder).as_posix(), "unknown", {})
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() in AUDIO_SUFFIXES
+    )
+    if not clips:
+        raise UserError(f"{folder}: no manifest and no audio files there")
+    return Corpus(folder.resolve().name, folder, clips)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from vibe_harness.metrics.registry import Metric, Settings
 from vibe_harness.metrics.tables import attributes_of, speakers_of, value_counts
 from vibe_harness.records import Score
+from vibe_harness.stats.diversity import diversity as diversity_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,19 +23,18 @@ def diversity(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     for name in attributes_of(frame):
         rows = frame[frame["attribute"] == name]
         _, counts = value_counts(rows, speakers)
-        totals = counts.sum(axis=0)
-        if not totals.sum():
+        found = diversity_of(counts.sum(axis=0))
+        if found is None:
             scores.append(Score(metric="diversity", attribute=name, undefined="no answer gives a value"))
             continue
-        shares = totals[totals > 0] / totals.sum()
         raw = {item for values in rows.loc[rows["reading"] == "value", "raw"] for item in values}
         detail = {
             "distinct_raw": len(raw),
-            "distinct_canonical": int((totals > 0).sum()),
-            "commonest_share": float(shares.max()),
+            "distinct_canonical": found.distinct,
+            "commonest_share": found.commonest,
+            "evenness": found.evenness,
         }
-        entropy = float(-(shares * np.log2(shares)).sum()) + 0.0  # no minus zero
-        scores.append(Score(metric="diversity", attribute=name, value=entropy, detail=detail))
+        scores.append(Score(metric="diversity", attribute=name, value=found.entropy, detail=detail))
     return scores
 
 

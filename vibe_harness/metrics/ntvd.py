@@ -15,8 +15,10 @@ from vibe_harness.metrics.tables import (
     value_counts,
 )
 from vibe_harness.records import Score
+from vibe_harness.stats.bracket import Bracket, bracket
 from vibe_harness.stats.ntvd import kept_values
 from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
+from vibe_harness.stats.values import contributions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +28,8 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     """nTVD by attribute and for the task (VIBE, equations 2 to 5). 0: no shift; 100: no value in common.
 
     Values seen fewer than tau times over all groups together are left out first. The task's score is the plain mean
-    over the attributes that have one; those left out are named in its detail.
+    over the attributes that have one; those left out are named in its detail. With each raw score go the null band and
+    p of the speaker-level permutation test, and the bracket that holds the true shift.
     """
     speakers = speakers_of(frame)
     names = attributes_of(frame)
@@ -38,20 +41,38 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         details.append(_detail([v for v, k in zip(values, kept, strict=True) if k], counts, kept, speakers))
     strata = strata_codes(frame, speakers, settings.speaker_strata)
     test = permutation_test(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
-    permuted = "speakers" + (f" within {' and '.join(settings.speaker_strata)}" if settings.speaker_strata else "")
-    whole = replace(
-        tested_score("ntvd", None, test.mean, test, permuted),
-        detail={"attributes_left_out": {names[index]: reason for index, reason in test.left_out.items()}},
-    )
+    brackets = bracket(tables, speakers.codes, seed=settings.seed)
+    permuted = permuted_words(settings)
+    left_out = {names[index]: reason for index, reason in test.left_out.items()}
+    whole = tested_score("ntvd", None, test.mean, test, permuted, brackets.mean)
     parts = [
-        replace(tested_score("ntvd", name, tested, test, permuted), detail=detail)
-        for name, tested, detail in zip(names, test.attributes, details, strict=True)
+        tested_score("ntvd", name, tested, test, permuted, part)
+        for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
     ]
-    return [whole, *parts]
+    return [
+        replace(whole, detail={**whole.detail, "attributes_left_out": left_out}),
+        *(replace(part, detail={**part.detail, **detail}) for part, detail in zip(parts, details, strict=True)),
+    ]
 
 
-def tested_score(metric: str, attribute: str | None, tested: Tested, test: PermutationTest, permuted: str) -> Score:
-    """A Score out of a tested statistic."""
+def permuted_words(settings: Settings) -> str:
+    """What is permuted within what, in words."""
+    return "speakers" + (f" within {' and '.join(settings.speaker_strata)}" if settings.speaker_strata else "")
+
+
+def tested_score(
+    metric: str,
+    attribute: str | None,
+    tested: Tested,
+    test: PermutationTest,
+    permuted: str,
+    around: Bracket | None = None,
+) -> Score:
+    """A Score out of a tested statistic and the bracket around it."""
+    has_test = tested.p_value is not None
+    detail: dict[str, Any] = {} if has_test or tested.value is None else {"untested": tested.reason}
+    if around is not None and tested.value is not None and around.reason is not None:
+        detail["no_interval"] = around.reason
     return Score(
         metric=metric,
         attribute=attribute,
@@ -60,10 +81,13 @@ def tested_score(metric: str, attribute: str | None, tested: Tested, test: Permu
         p_value=tested.p_value,
         null_mean=tested.null_mean,
         null_p95=tested.null_p95,
-        permuted=permuted if tested.p_value is not None else None,
-        permutations=test.permutations if tested.p_value is not None else None,
-        exact=test.exact if tested.p_value is not None else None,
-        detail={} if tested.p_value is not None or tested.value is None else {"untested": tested.reason},
+        at_least=around.at_least if around else None,
+        at_most=around.at_most if around else None,
+        interval=around.interval if around else None,
+        permuted=permuted if has_test else None,
+        permutations=test.permutations if has_test else None,
+        exact=test.exact if has_test else None,
+        detail=detail,
     )
 
 
@@ -87,7 +111,29 @@ def _detail(values: list[str], counts: Counts, kept: Any, speakers: Speakers) ->
             group: float(kept_totals[i] / totals[i]) if totals[i] else None for i, group in enumerate(speakers.groups)
         },
         "distribution": shares,
+        "contributions": _contributions(values, counts[:, kept], speakers),
     }
+
+
+def _contributions(values: list[str], counts: Counts, speakers: Speakers) -> list[dict[str, Any]]:
+    """What each value adds to the score, the largest first; by group its difference from the mean over groups.
+
+    Differences and their 95 % intervals are in points of share.
+    """
+    found = contributions(counts, speakers.codes)
+    if found.parts is None or found.differences is None:
+        return []
+    parts = found.parts.tolist()
+    rows = []
+    for column in sorted(range(len(values)), key=lambda c: (-parts[c], values[c])):
+        by_group = {}
+        for row, group in enumerate(speakers.groups):
+            one: dict[str, Any] = {"difference": float(found.differences[row, column]), "interval": None}
+            if found.low is not None and found.high is not None:
+                one["interval"] = [float(found.low[row, column]), float(found.high[row, column])]
+            by_group[group] = one
+        rows.append({"value": values[column], "adds": parts[column], "by_group": by_group})
+    return rows
 
 
 NTVD = Metric(ntvd, "how far the answers' distribution shifts between groups, 0 to 100")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vibe_harness.metrics.ntvd import tested_score
+from vibe_harness.metrics.ntvd import permuted_words, tested_score
 from vibe_harness.metrics.registry import Metric, Settings
 from vibe_harness.metrics.tables import speakers_of, strata_codes
 from vibe_harness.records import Outcome, Score
@@ -40,8 +40,8 @@ def refusal_ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     tested = test.attributes[0]
     if tested.value is None and totals.all() and len(speakers.groups) > 1:
         return [Score(metric="refusal_ntvd", value=0.0, detail=detail)]
-    score = tested_score("refusal_ntvd", None, tested, test, "speakers")
-    return [replace(score, detail=detail)]
+    score = tested_score("refusal_ntvd", None, tested, test, permuted_words(settings))
+    return [replace(score, detail={**score.detail, **detail})]
 
 
 REFUSAL_NTVD = Metric(refusal_ntvd, "how far the share of refusals differs between groups, 0 to 100")

@@ -12,9 +12,8 @@ import numpy as np
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import METRICS, Settings
+from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
 from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
-from vibe_harness.pipeline.observe import GROUP_PREFIX
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord

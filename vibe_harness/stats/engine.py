@@ -86,17 +86,7 @@ class _Portion:
         mass = used @ self.cells_of_tables
         factors = (used / np.where(mass > 0, mass, 1.0)[:, self.table_of_cell])[:, None] / np.maximum(totals, 1.0)
         counts = (rows @ self.matrix).reshape(-1, groups - 1, self.cell_of_column.size)
-        shares = np.take(factors, self.cell_of_column, axis=2)
-        shares[:, :-1] *= counts
-        shares[:, -1] *= self.totals - (counts[:, 0] if groups == 2 else counts.sum(axis=1))
-        if self.weights.size > len(self.shapes):
-            shares = self._over_strata(shares)
-        if groups == 2:
-            deviations = shares[:, 0] - shares[:, 1]  # twice each group's difference from the mean of the two
-            deviations = np.abs(deviations, out=deviations)
-        else:
-            shares -= shares.mean(axis=1, keepdims=True)
-            deviations = np.abs(shares, out=shares).sum(axis=1)
+        deviations = self._of_two(counts[:, 0], factors) if groups == 2 else self._of_many(counts, factors)
         scores = (deviations @ self.values_of_tables) * (50.0 / (groups - 1))
         return np.where(mass > 0, scores, np.nan), self._noise(rows, factors)
 
@@ -119,13 +109,33 @@ class _Portion:
             noise[:, index] = np.sqrt(np.maximum(variance, 0.0))
         return noise
 
-    def _over_strata(self, shares: Floats) -> Floats:
+    def _of_many(self, counts: NDArray[Any], factors: Floats) -> Floats:
+        """Differences from the mean over groups, summed over groups (B, values). counts: (B, G - 1, K)."""
+        shares = np.take(factors, self.cell_of_column, axis=2)
+        shares[:, :-1] *= counts
+        shares[:, -1] *= self.totals - counts.sum(axis=1)
+        shares = self._over_strata(shares)
+        shares -= shares.mean(axis=1, keepdims=True)
+        return np.asarray(np.abs(shares, out=shares).sum(axis=1))
+
+    def _of_two(self, counts: NDArray[Any], factors: Floats) -> Floats:
+        """`_of_many` for two groups at half the work: the difference of their shares. counts: (B, K) of the first."""
+        difference = np.take(factors.sum(axis=1), self.cell_of_column, axis=1)
+        difference *= counts
+        whole = np.take(factors[:, 1], self.cell_of_column, axis=1)
+        whole *= self.totals
+        difference -= whole
+        difference = self._over_strata(difference)
+        return np.asarray(np.abs(difference, out=difference))
+
+    def _over_strata(self, columns: Floats) -> Floats:
+        """Sums (..., values) over each table's strata of what is in columns (..., K)."""
+        if self.weights.size == len(self.shapes):
+            return columns
         ends = np.cumsum([cells * width for cells, width in self.shapes])[:-1]
-        parts = np.split(shares, ends, axis=2)
-        return np.concatenate(
-            [part.reshape(*part.shape[:2], *shape).sum(axis=2) for part, shape in zip(parts, self.shapes, strict=True)],
-            axis=2,
-        )
+        parts = np.split(columns, ends, axis=-1)
+        parts = [part.reshape(*part.shape[:-1], *shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        return np.concatenate([part.sum(axis=-2) for part in parts], axis=-1)
 
 
 def _spread(table: Table) -> Floats:

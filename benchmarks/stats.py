@@ -1,7 +1,7 @@
 """The permutation engine beside a plain NumPy loop and scipy.stats.permutation_test, in one process.
 
-    python benchmarks/statistics.py            10,000 permutations, and the large leaderboard
-    python benchmarks/statistics.py --quick    fewer permutations, smaller leaderboard, under a minute
+    python benchmarks/stats.py            10,000 permutations, and the large leaderboard
+    python benchmarks/stats.py --quick    fewer permutations, smaller leaderboard, under a minute
 
 One thread and CPU seconds, so that other work on the machine does not count. Loop and scipy are timed on some of their
 permutations and scaled up, which is exact for a loop. Prints `name: value unit, aim ...` lines; exit status 1 where an
@@ -21,11 +21,11 @@ from dataclasses import dataclass
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[name] = "1"  # read when numpy is imported
 
-import numpy as np
-from scipy import stats
+import numpy as np  # noqa: E402
+from scipy import stats  # noqa: E402
 
-from vibe_harness.stats.permutation import permutation_test, permutation_tests
-from vibe_harness.stats.simulation import zipf
+from vibe_harness.stats.permutation import permutation_test, permutation_tests  # noqa: E402
+from vibe_harness.stats.simulation import zipf  # noqa: E402
 
 ATTRIBUTES, VALUES = 19, 20
 

@@ -1,0 +1,72 @@
+"""`vibe-harness corpus`, as a person runs it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.cli.conftest import Command
+from tests.corpora.layouts import POINTER, crema_d
+from tests.corpora.sounds import speechlike, write
+
+
+@pytest.fixture()
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
+    yield Command(tmp_path)
+
+
+def test_prepare_then_list_show_check_and_lexicon(command: Command, tmp_path: Path) -> None:
+    source = crema_d(tmp_path / "src", ["1001_TIE_NEU_XX.wav", "1001_ITH_ANG_XX.wav", "1002_TIE_NEU_XX.wav"])
+    write(source / "AudioWAV" / "1076_MTI_SAD_XX.wav", np.zeros(40_000, np.float32))
+    done = command("corpus", "prepare", "crema-d", "--source", source, check=0).stdout
+    assert "3 clips, 2 speakers" in done and "left out: 1, silent" in done and "--corpus crema-d" in done
+    listed = {line.split()[0]: line for line in command("corpus", "list", check=0).stdout.splitlines() if line.strip()}
+    assert (
+        "  prepared" in listed["crema-d"] and "not prepared" in listed["l2-arctic"] and "comes along" in listed["demo"]
+    )
+    shown = command("corpus", "show", "crema-d", check=0).stdout
+    assert "african american" in shown and "█" in shown and "left out: 1, silent" in shown
+    assert "3 of 3 clips can be used" in command("corpus", "check", "crema-d", check=0).stdout
+    assert "0 of 2 sentences" in command("corpus", "lexicon", "crema-d", check=0).stdout
+    (tmp_path / "words.txt").write_text("[gender]\ndoctor\n", encoding="utf-8")
+    told = command("corpus", "lexicon", "crema-d", "--lexicon", tmp_path / "words.txt", check=0).stdout
+    assert "ITH" in told and "doctor (gender)" in told
+
+
+def test_a_verdict_for_each_file_of_a_folder(command: Command, tmp_path: Path) -> None:
+    folder, wave = tmp_path / "all", speechlike(1.0)
+    good = {
+        "u8.wav": ("PCM_U8", 16_000), "s24.wav": ("PCM_24", 16_000), "float.wav": ("FLOAT", 16_000),
+        "slow.wav": ("PCM_16", 8_000), "fast.wav": ("PCM_16", 96_000), "a.flac": ("PCM_16", 16_000),
+        "a.ogg": ("VORBIS", 16_000), "a.mp3": ("MPEG_LAYER_III", 16_000),
+    }  # fmt: skip
+    for name, (subtype, rate) in good.items():
+        write(folder / name, wave, rate, subtype=subtype)
+    write(folder / "stereo.wav", np.stack([wave, wave], axis=1))
+    write(folder / "nan.wav", np.full(16_000, np.nan, np.float32), subtype="FLOAT")
+    write(folder / "short.wav", wave[:160])
+    (folder / "zero.wav").touch()
+    (folder / "pointer.wav").write_text(POINTER, encoding="utf-8")
+    whole = (folder / "a.flac").read_bytes()
+    (folder / "cut.flac").write_bytes(whole[: len(whole) // 2])
+    soundfile.write(folder / "cut.wav", wave, 16_000)
+    os.truncate(folder / "cut.wav", 10_000)
+    told = command("corpus", "check", folder, check=1).stdout
+    assert "9 of 15 clips can be used" in told
+    for bad in ("nan.wav", "short.wav", "zero.wav", "pointer.wav", "cut.flac", "cut.wav"):
+        assert f"  {bad}: " in told
+    for name in (*good, "stereo.wav"):
+        assert f"  {name}: " not in told
+
+
+def test_mistakes_are_told_in_a_line(command: Command, tmp_path: Path) -> None:
+    assert "Did you mean 'crema-d'" in command.refuses("corpus", "prepare", "cremad", "--source", ".")
+    assert "give --source" in command.refuses("corpus", "prepare", "crema-d")
+    assert "looked for VideoDemographics.csv" in command.refuses("corpus", "prepare", "crema-d", "--source", tmp_path)
+    assert "is not prepared yet" in command.refuses("corpus", "show", "crema-d")
+    assert "no such column" in command.refuses("run", "--model", "simulated", "--tasks", "story", "--corpus", "demo",
+                                               "--dimension", "height")  # fmt: skip

@@ -1,0 +1,138 @@
+"""BiasInEar in the hub's Parquet layout, built with synthetic speech; what is unconfirmed of it is asserted."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+
+from tests.corpora.sounds import speechlike
+from vibe_harness.corpora import biasinear
+from vibe_harness.corpora.biasinear import PARTS, REVERSED
+from vibe_harness.corpora.card import load_corpus_card
+from vibe_harness.corpora.importing import IMPORTERS, counted
+from vibe_harness.corpora.preparing import prepare
+from vibe_harness.errors import UserError
+
+ACCENTS = {"en": ("American", "British", "Indian"), "zh": ("Beijing", "Northeastern"), "ko": ("Seoul", "Jeolla")}
+Row = dict[str, object]
+
+
+def _audio(seed: int) -> dict[str, object]:
+    data = io.BytesIO()
+    soundfile.write(data, speechlike(0.2, 8_000, seed=seed), 8_000, format="WAV")
+    return {"bytes": data.getvalue(), "path": f"{seed}.wav"}
+
+
+def _rows(language: str, samples: int = 2, remap: bool = True) -> list[Row]:
+    rows: list[Row] = []
+    for sample in range(samples):
+        for accent in ACCENTS[language]:
+            for order in ("original", "reversed"):
+                options = [f"option {letter} of {sample}" for letter in "ABCD"]
+                answer = "ABCD"[sample % 4]
+                if order == "reversed":
+                    options.reverse()
+                    answer = REVERSED[answer] if remap else answer
+                row: Row = {
+                    "sample_id": f"q/{sample}", "subject": "history", "subject_category": "humanities", "order": order,
+                    "accent": accent, "answer": answer, "cultural_sensitivity_label": "CS" if sample % 2 else "CA",
+                }  # fmt: skip
+                for index, part in enumerate(PARTS):
+                    row[part] = _audio(10 * len(rows) + index)
+                    row[f"{part}_text"] = f"question {sample}" if part == "question" else options[index - 1]
+                rows.append(row)
+    return rows
+
+
+def _layout(folder: Path, change: Callable[[list[Row]], None] = lambda rows: None, **how: bool) -> Path:
+    for language in ACCENTS:
+        for gender in ("Female", "Male"):
+            rows = _rows(language, **how)
+            change(rows)
+            path = folder / f"{language}_{gender}" / "test-00000-of-00001.parquet"
+            path.parent.mkdir(parents=True)
+            pq.write_table(pa.Table.from_pylist(rows), path)
+    return folder
+
+
+def test_the_configurations_of_the_benchmark(tmp_path: Path) -> None:
+    card, path = load_corpus_card("biasinear")
+    _layout(tmp_path / "src")
+    prepared = prepare(card, path, str(tmp_path / "src"), tmp_path / "out", 2)
+    clips = prepared.corpus.clips
+    assert len(clips) == 2 * 28 and not prepared.left_out  # 28 configurations of each question
+    keys = ("language", "accent", "gender", "order")
+    assert len({tuple(clip.groups[key] for key in keys) for clip in clips}) == 28
+    one = next(clip for clip in clips if clip.groups["order"] == "reversed" and clip.speaker == "en-indian-male")
+    assert one.id == "biasinear/en-indian-male/q/0-reversed" and one.sentence_id == "q/0" and one.text == "question 0"
+    assert one.groups["option_a_text"] == "option D of 0" and one.groups["answer"] == "D"
+    for column in ("option_a_file", "option_d_file"):
+        assert (prepared.corpus.root / one.groups[column]).is_file()
+    assert any("as it stands in that row" in note for note in prepared.corpus.notes) and prepared.corpus.synthetic
+
+
+def test_an_option_that_cannot_be_heard_takes_its_question_out(tmp_path: Path) -> None:
+    def spoil(rows: list[Row]) -> None:
+        rows[0]["option_c"] = {"bytes": b"not audio", "path": "x.wav"}
+
+    card, path = load_corpus_card("biasinear")
+    prepared = prepare(card, path, str(_layout(tmp_path / "src", spoil)), tmp_path / "out", 2)
+    assert len(prepared.corpus.clips) == 2 * 28 - 6 and counted(prepared.left_out) == {"unreadable": 6}
+    assert prepared.left_out[0].file.endswith("_option_c.wav")
+
+
+def test_answers_that_were_not_remapped_are_said(tmp_path: Path) -> None:
+    listing = IMPORTERS.get("biasinear").read(_layout(tmp_path / "src", remap=False), tmp_path / "w", "b")
+    assert listing.notes == [
+        "answers of reversed rows name the option of the original order: column answer is as published"
+    ]
+
+
+def _edit(index: int, **cells: object) -> Callable[[list[Row]], None]:
+    return lambda rows: rows[index].update(cells)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_edit(1, answer="A"), "was moved along with the options, and that of"),
+        (_edit(1, answer="B"), "answer B, where the original row has A"),
+        (_edit(1, option_a_text="something else"), "its options are not those of the original row in reverse"),
+        (_edit(0, answer="E"), "answer 'E' is not A to D"),
+        (_edit(0, order="sideways"), "the order is unknown"),
+        (_edit(2, accent="American"), "stands twice"),
+        (_edit(0, option_b={"bytes": None, "path": None}), "the audio of 'b' is missing"),
+    ],
+)
+def test_rows_that_are_not_what_the_benchmark_says(
+    tmp_path: Path, change: Callable[[list[Row]], None], said: str
+) -> None:
+    def english(rows: list[Row]) -> None:
+        if rows[0]["accent"] == "American":
+            change(rows)
+
+    with pytest.raises(UserError, match=said):
+        IMPORTERS.get("biasinear").read(_layout(tmp_path / "src", english), tmp_path / "w", "b")
+
+
+def test_streamed_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real `datasets` reads the Parquet files by their folder; the hub alone is replaced."""
+    import datasets
+
+    source = _layout(tmp_path / "src")
+
+    def load(name: str, config: str, split: str, streaming: bool) -> object:
+        assert (name, split, streaming) == ("ntunlplab/BiasInEar", "test", True)
+        files = {"test": str(source / config / "*.parquet")}
+        data = datasets.load_dataset.__wrapped__("parquet", data_files=files, split=split, streaming=True)
+        return data.cast_column("question", datasets.Audio())
+
+    load_dataset = datasets.load_dataset
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    load.__wrapped__ = load_dataset  # type: ignore[attr-defined]
+    listing = biasinear.read_hub("ntunlplab/BiasInEar", tmp_path / "w", "b")
+    assert len(listing.clips) == 2 * 28 and (tmp_path / "w" / listing.clips[0].file).is_file()

@@ -1,0 +1,230 @@
+"""From a source to a manifest that datasets and pandas open, with every clip accounted for."""
+
+import errno
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.corpora.layouts import POINTER, SHARED, crema_d, l2_arctic, needs_recordings, saa
+from tests.corpora.sounds import speechlike, write
+from vibe_harness.corpora import check_cache, preparing
+from vibe_harness.corpora.audio import read_audio
+from vibe_harness.corpora.card import load_corpus_card
+from vibe_harness.corpora.importing import counted
+from vibe_harness.corpora.preparing import Prepared, prepare, read_left_out
+from vibe_harness.corpora.registry import find_corpus
+from vibe_harness.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def _own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
+
+
+def _prepare(card: str, source: Path | None, tmp_path: Path) -> Prepared:
+    loaded, path = load_corpus_card(card)
+    return prepare(loaded, path, source and str(source), tmp_path / "data" / "corpora" / loaded.corpus, workers=2)
+
+
+CLIPS = ["1001_IEO_ANG_HI.wav", "1001_TIE_NEU_XX.wav", "1002_TIE_NEU_XX.wav", "1002_WSI_SAD_XX.wav"]
+
+
+def _faulty_crema(folder: Path) -> Path:
+    """Four good takes and one of each fault."""
+    crema_d(folder, CLIPS)
+    audio = folder / "AudioWAV"
+    write(audio / "1076_MTI_SAD_XX.wav", np.zeros(40_000, np.float32))
+    (audio / "1001_DFA_ANG_XX.wav").write_text(POINTER, encoding="utf-8")
+    (audio / "1001_DFA_DIS_XX.wav").touch()
+    (audio / "1001_DFA_FEA_XX.wav").write_bytes((audio / CLIPS[0]).read_bytes()[:5_000])
+    twin = speechlike(0.5, seed=99)
+    write(audio / "1001_ITS_HAP_XX.wav", twin)
+    write(audio / "1001_ITS_NEU_XX.wav", twin)
+    return folder
+
+
+def test_every_clip_is_in_the_manifest_or_left_out_by_name(tmp_path: Path) -> None:
+    prepared = _prepare("crema-d", _faulty_crema(tmp_path / "src"), tmp_path)
+    assert [clip.id.split("/")[-1] + ".wav" for clip in prepared.corpus.clips] == CLIPS
+    left = {Path(one.file).name: one.why for one in read_left_out(prepared.folder)}
+    assert left == {
+        "1076_MTI_SAD_XX.wav": "silent",
+        "1001_DFA_ANG_XX.wav": "git-lfs pointer",
+        "1001_DFA_DIS_XX.wav": "empty",
+        "1001_DFA_FEA_XX.wav": "truncated",
+        "1001_ITS_HAP_XX.wav": "one waveform under two labels",
+        "1001_ITS_NEU_XX.wav": "one waveform under two labels",
+    }
+    card = (prepared.folder / "README.md").read_text(encoding="utf-8")
+    assert "4 clips of 2 speakers" in card and "| silent | 1 |" in card and "| gender | female | 1 | 2 |" in card
+    assert "ODbL" in card
+
+
+def test_the_manifest_opens_with_pandas_datasets_and_by_name(tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    prepared = _prepare("crema-d", _faulty_crema(tmp_path / "src"), tmp_path)
+    path = prepared.folder / "manifest.parquet"
+    frame = pd.read_parquet(path)
+    assert list(frame["file"]) == [f"AudioWAV/{name}" for name in CLIPS]
+    assert {"corpus", "id", "speaker", "gender", "age", "race", "ethnicity", "age_group", "emotion", "level", "text",
+            "sentence_id", "duration_s", "sample_rate", "sha256", "licence"} <= set(frame)  # fmt: skip
+    assert frame["duration_s"].tolist() == [0.4] * 4 and set(frame["sample_rate"]) == {16_000}
+    assert frame["id"].is_unique and frame["id"][0] == "crema-d/1001/1001_IEO_ANG_HI"
+    rows = load_dataset("parquet", data_files=str(path), split="train", cache_dir=str(tmp_path / "cache"))
+    assert rows[0]["age_group"] == "50 and over"
+    found = find_corpus("crema-d")
+    assert found.clips == prepared.corpus.clips and found.root == tmp_path / "src"
+    assert found.strata == ["emotion", "level", "sentence_id"] and found.licence == "ODbL 1.0"
+    assert read_audio(found.path(found.clips[0]), 16_000).rate == 16_000
+
+
+def test_nothing_changed_nothing_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = _faulty_crema(tmp_path / "src")
+    first = _prepare("crema-d", source, tmp_path)
+    asked: list[list[Path]] = []
+    real = check_cache.check_files
+    monkeypatch.setattr(check_cache, "check_files", lambda paths, workers: asked.append(paths) or real(paths, workers))
+    again = _prepare("crema-d", source, tmp_path)
+    assert asked == [[]] and again.corpus == first.corpus and again.left_out == first.left_out
+    write(source / "AudioWAV" / CLIPS[0], speechlike(0.6, seed=5))
+    changed = _prepare("crema-d", source, tmp_path)
+    assert asked[1] == [source / "AudioWAV" / CLIPS[0]]
+    assert changed.audio[f"AudioWAV/{CLIPS[0]}"].duration_s == 0.6
+
+
+def test_a_damaged_cache_is_made_again(tmp_path: Path) -> None:
+    source = _faulty_crema(tmp_path / "src")
+    first = _prepare("crema-d", source, tmp_path)
+    (first.folder / "checks.parquet").write_bytes(b"PAR1 nonsense")
+    assert _prepare("crema-d", source, tmp_path).audio == first.audio
+
+
+def test_lfs_pointers_are_told_in_one_message_and_write_nothing(tmp_path: Path) -> None:
+    crema_d(tmp_path / "src", [])
+    (tmp_path / "src" / "AudioWAV").mkdir()
+    for name in CLIPS:
+        (tmp_path / "src" / "AudioWAV" / name).write_text(POINTER, encoding="utf-8")
+    with pytest.raises(UserError, match=r"4 of 4 clips are git-lfs pointers.*git lfs pull"):
+        _prepare("crema-d", tmp_path / "src", tmp_path)
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("failing", ["save_checks", "write_manifest", "_write_text"])
+def test_a_disk_that_fills_up_leaves_the_old_manifest_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    source = _faulty_crema(tmp_path / "src")
+    folder = _prepare("crema-d", source, tmp_path).folder
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    write(source / "AudioWAV" / "1002_IEO_ANG_HI.wav", speechlike(0.6, seed=5))
+
+    def full(path: Path, *_: object) -> None:
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(preparing, failing, full)
+    with pytest.raises(UserError, match="disk is full"):
+        _prepare("crema-d", source, tmp_path)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_audio_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    _prepare("crema-d", _faulty_crema(tmp_path / "src"), tmp_path)
+    (tmp_path / "src").rename(tmp_path / "moved")
+    with pytest.raises(UserError, match=r"which is gone: run `vibe-harness corpus prepare` again"):
+        find_corpus("crema-d")
+
+
+def test_what_cannot_be_prepared(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="give --source, the folder or zip of CREMA-D"):
+        _prepare("crema-d", None, tmp_path)
+    with pytest.raises(UserError, match="'crema-d' is not prepared yet"):
+        _prepare("crema-d-pitch-swapped", None, tmp_path)
+    with pytest.raises(UserError, match="is made from 'crema-d': leave --source out"):
+        _prepare("crema-d-pitch-swapped", tmp_path, tmp_path)
+    with pytest.raises(UserError, match=r"no card for a corpus 'crema'. Did you mean 'crema-d'"):
+        load_corpus_card("crema")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("corpus: mine\nversion: 1\ndescription: x\nimporter: crema-d\nselct: {}\n", "mine.yaml:5: selct"),
+        ("corpus: mine\nversion: 1\ndescription: x\n", "either an importer or a base"),
+        ("corpus: other\nversion: 1\ndescription: x\nbase: demo\n", "its file is 'mine.yaml'"),
+        ("corpus: mine\nversion: 1\ndescription: x\nbase: demo\nbands: {age: [50, 30]}\n", "rising numbers"),
+        ("corpus: mine\nversion: 1\ndescription: x\nbase: demo\nperturb: {}\n", "nothing is changed"),
+        ("corpus: mine\nversion: 1\ndescription: x\nbase: demo\nperturb: {rate: 9}\n", "perturb.rate"),
+    ],
+)
+def test_cards_that_will_not_do(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=said):
+        load_corpus_card(str(tmp_path / "mine.yaml"))
+
+
+def test_every_card_that_comes_along_is_sound() -> None:
+    from vibe_harness.corpora.card import corpus_cards
+    from vibe_harness.corpora.importing import IMPORTERS
+
+    cards = {name: load_corpus_card(name)[0] for name in corpus_cards()}
+    assert {"crema-d", "l2-arctic", "l2-arctic-600", "speech-accent-archive", "spoken-stereoset", "biasinear"} <= set(
+        cards
+    )
+    assert all(card.base or card.importer in IMPORTERS.names() for card in cards.values())
+    assert cards["l2-arctic-600"].select.sentences == 600 and cards["l2-arctic-600"].select.shared_sentences
+    assert cards["l2-arctic"].speaker_strata == {"accent": ["gender"]}
+
+
+def test_l2_arctic_by_a_card_of_ones_own(tmp_path: Path) -> None:
+    sentences = {f"arctic_a{i:04d}": f"plain words number {i}" for i in range(6)} | {"arctic_b0001": "there she goes"}
+    l2_arctic(tmp_path / "src", sentences, ["ABA", "SKA"])
+    (tmp_path / "src" / "SKA" / "wav" / "arctic_a0000.wav").unlink()
+    card = (tmp_path / "few.yaml").resolve()
+    (tmp_path / "words.txt").write_text("[gender]\nshe\n", encoding="utf-8")
+    card.write_text(
+        "corpus: few\nversion: 1\ndescription: x\nimporter: l2-arctic\n"
+        "select: {lexicon: words.txt, shared_sentences: true, sentences: 3}\nspeaker_strata: {accent: [gender]}\n",
+        encoding="utf-8",
+    )
+    prepared = _prepare(str(card), tmp_path / "src", tmp_path)
+    assert len(prepared.corpus.clips) == 6
+    assert counted(prepared.left_out) == {
+        "sentence not drawn": 4, "speaks of gender": 2, "not every speaker has the sentence": 1,
+    }  # fmt: skip
+    assert find_corpus("few").speaker_strata == {"accent": ["gender"]}
+
+
+def test_the_archive_with_a_language_that_is_absent(tmp_path: Path) -> None:
+    rows = [f"30,3,x,korean{i},korean,{'male' if i else 'female'},{i},y,FALSE,,," for i in range(4)]
+    prepared = _prepare("speech-accent-archive", saa(tmp_path / "s", rows, [f"korean{i}" for i in range(4)]), tmp_path)
+    assert len(prepared.corpus.clips) == 2
+    assert any("arabic, french, mandarin, russian, spanish" in note for note in prepared.corpus.notes)
+
+
+@needs_recordings
+def test_the_real_samples(tmp_path: Path) -> None:
+    assert len(_prepare("crema-d", SHARED / "crema-d", tmp_path).corpus.clips) == 7
+    archive = _prepare("speech-accent-archive", SHARED / "saa", tmp_path)
+    assert len(archive.corpus.clips) == 24  # of the six languages the sample has arabic and russian
+    stereo = _prepare("spoken-stereoset", SHARED / "spoken_stereoset", tmp_path)
+    assert len(stereo.corpus.clips) == 112 and stereo.corpus.synthetic
+    kinds = {(one.format, one.rate) for one in stereo.audio.values()}
+    assert {kind for kind, _ in kinds} == {"WAV", "MP3"} and len({rate for _, rate in kinds}) > 1
+    with pytest.raises(UserError, match="git-lfs"):
+        _prepare("crema-d", SHARED / "crema-d-lfs-pointers", tmp_path)
+
+
+def test_a_zip_as_source(tmp_path: Path) -> None:
+    import zipfile
+
+    source = crema_d(tmp_path / "src", CLIPS)
+    with zipfile.ZipFile(tmp_path / "crema.zip", "w") as archive:
+        for path in sorted(source.rglob("*")):
+            archive.write(path, f"CREMA-D-master/{path.relative_to(source)}")
+    prepared = _prepare("crema-d", tmp_path / "crema.zip", tmp_path)
+    Path(tmp_path / "crema.zip").unlink()
+    assert len(find_corpus("crema-d").clips) == 4 and prepared.corpus.root.is_relative_to(prepared.folder)

@@ -1,0 +1,207 @@
+"""`vibe-harness corpus`: prepare, list, check and show corpora, and see what the word list takes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from vibe_harness.corpora.audio import CheckedAudio
+    from vibe_harness.corpora.checking import Checked
+    from vibe_harness.corpora.confounds import Confound
+    from vibe_harness.corpora.importing import LeftOut
+    from vibe_harness.corpora.manifest import Corpus
+
+BAR = 30  # letters of the longest bar
+
+
+@click.group(name="corpus")
+def command() -> None:
+    """Prepare, list, check and show corpora."""
+
+
+@command.command(name="prepare")
+@click.argument("name")
+@click.option("--source", help="Folder or zip of the published corpus, or its id on the hub.")
+@click.option("--output", type=click.Path(path_type=Path), help="Folder to write; the user's data folder by default.")
+def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
+    """Import the corpus of card NAME (or of a YAML file), so that --corpus NAME finds it."""
+    from vibe_harness.cli.terminal import TerminalProgress
+    from vibe_harness.corpora.card import load_corpus_card
+    from vibe_harness.corpora.preparing import prepare
+    from vibe_harness.corpora.registry import data_folder
+
+    card, path = load_corpus_card(name)
+    folder = output or data_folder() / "corpora" / card.corpus
+    with TerminalProgress().stage("checking clips", 0) as tick:
+        prepared = prepare(card, path, source, folder, _cores(), lambda done, total: tick(1))
+    _print_corpus(prepared.corpus, prepared.audio, prepared.left_out)
+    click.echo(f"Written to {folder}: README.md is its data card. Use it: --corpus {output or card.corpus}")
+
+
+@command.command(name="list")
+def list_corpora() -> None:
+    """The corpora at hand, and those that can be prepared."""
+    from vibe_harness.cli.terminal import print_table
+    from vibe_harness.corpora.card import corpus_cards, load_corpus_card
+    from vibe_harness.corpora.registry import corpus_manifests, data_folder
+
+    manifests, cards = corpus_manifests(), corpus_cards()
+    rows = []
+    for name in sorted({*manifests, *cards}):
+        what = load_corpus_card(str(cards[name]))[0].description if name in cards else ""
+        mine = name in manifests and manifests[name].is_relative_to(data_folder())
+        state = "prepared" if mine else "comes along" if name in manifests else "not prepared"
+        rows.append([name, state, what])
+    print_table(["corpus", "state", "what"], rows)
+    click.echo(f"Prepared corpora lie in {data_folder() / 'corpora'}")
+
+
+@command.command(name="show")
+@click.argument("name")
+def show_corpus(name: str) -> None:
+    """Clips, speakers, hours and groups of corpus NAME (or of a manifest), and what was left out and why."""
+    from vibe_harness.corpora.preparing import read_left_out
+    from vibe_harness.corpora.registry import find_manifest
+
+    corpus, checked = _checked(name)
+    _print_corpus(corpus, _good(checked), read_left_out(find_manifest(name).parent))
+    _print_faults(corpus, checked)
+
+
+@command.command(name="check")
+@click.argument("name")
+@click.option("--dimension", "dimensions", multiple=True, help="Compare the recordings of these groups only.")
+def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
+    """Decode every clip of corpus NAME, a manifest, or a folder of audio: faults, and differences between groups.
+
+    Exits with 1 where a clip cannot be used.
+    """
+    from vibe_harness.corpora.confounds import confounds
+    from vibe_harness.corpora.data_card import speaker_dimensions
+
+    corpus, checked = _checked(name)
+    good = _good(checked)
+    faults = _print_faults(corpus, checked)
+    click.echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
+    usable = [clip for clip, _ in checked if clip.file in good]
+    compared = [
+        one for column in dimensions or speaker_dimensions(corpus) for one in confounds(usable, good, column) if usable
+    ]
+    _print_confounds(compared)
+    if faults:
+        raise click.exceptions.Exit(1)
+
+
+@command.command(name="lexicon")
+@click.argument("name")
+@click.option("--lexicon", type=click.Path(path_type=Path), help="Another word list than the one that comes along.")
+def show_lexicon(name: str, lexicon: Path | None) -> None:
+    """Which sentences of corpus NAME (or of a manifest) hold a word on gender, age or race, and which word."""
+    from vibe_harness.cli.terminal import print_table
+    from vibe_harness.corpora.lexicon import load_lexicon, words_found
+    from vibe_harness.corpora.registry import find_corpus
+    from vibe_harness.library import library_root
+
+    words = load_lexicon(lexicon or library_root() / "corpora" / "lexicons" / "demographic.txt")
+    corpus = find_corpus(name)
+    texts = {clip.text: clip.sentence_id or "" for clip in corpus.clips if clip.text}
+    rows = []
+    for text, sentence in texts.items():
+        found = words_found(text, words)
+        if found:
+            rows.append([sentence, ", ".join(f"{word} ({words[word]})" for word in found), text])
+    if rows:
+        print_table(["sentence", "words", "text"], rows)
+    without = sum(clip.text is None for clip in corpus.clips)
+    click.echo(
+        f"{len(rows)} of {len(texts)} sentences hold one of {len(words)} words"
+        + (f"; {without} clips have no text" if without else "")
+    )
+
+
+def _cores() -> int:
+    import os
+
+    return os.cpu_count() or 1
+
+
+def _checked(name: str) -> tuple[Corpus, Sequence[Checked]]:
+    """The corpus of that name, manifest or folder of audio files, with a check of each clip."""
+    from vibe_harness.cli.terminal import TerminalProgress
+    from vibe_harness.corpora.checking import check_clips
+    from vibe_harness.corpora.registry import find_corpus, folder_as_corpus, has_manifest
+
+    bare_folder = Path(name).is_dir() and not has_manifest(name)
+    corpus = folder_as_corpus(Path(name)) if bare_folder else find_corpus(name)
+    checked = []
+    with TerminalProgress().stage("checking clips", len(corpus.clips)) as tick:
+        for one in check_clips(corpus, corpus.clips, _cores()):
+            checked.append(one)
+            tick(1)
+    return corpus, checked
+
+
+def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
+    from vibe_harness.corpora.audio import CheckedAudio
+
+    return {clip.file: result for clip, result in checked if isinstance(result, CheckedAudio)}
+
+
+def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
+    """Print the clips that cannot be used; returns their number."""
+    from vibe_harness.corpora.checking import describe_faults
+
+    told = describe_faults(corpus, checked, most=len(checked))
+    if told:
+        click.echo(told)
+    return len(checked) - sum(clip.file in _good(checked) for clip, _ in checked)
+
+
+def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: Sequence[LeftOut]) -> None:
+    from vibe_harness.cli.terminal import print_table
+    from vibe_harness.corpora.data_card import all_confounds, group_rows
+    from vibe_harness.corpora.importing import counted
+
+    known = [audio[clip.file].duration_s for clip in corpus.clips if clip.file in audio]
+    click.echo(
+        f"{corpus.name}: {len(corpus.clips):,} clips, {len({clip.speaker for clip in corpus.clips}):,} speakers, "
+        f"{sum(known) / 3600:.2f} hours; licence: {corpus.licence or 'not stated'}"
+    )
+    for note in corpus.notes:
+        click.echo(f"  {note}")
+    rows = group_rows(corpus, audio)
+    most = max((row.clips for row in rows), default=1)
+    table = []
+    for row in rows:
+        hours = "" if row.hours is None else f"{row.hours:.2f}"
+        bar = "█" * max(1, round(BAR * row.clips / most))
+        table.append([row.column, row.group, str(row.speakers), str(row.clips), hours, bar])
+    if table:
+        print_table(["column", "group", "speakers", "clips", "hours", ""], table)
+    for why, count in counted(left_out).items():
+        click.echo(f"left out: {count:,}, {why}")
+    usable = corpus if len(known) == len(corpus.clips) else None
+    _print_warnings(all_confounds(usable, audio) if usable else [])
+
+
+def _print_confounds(compared: Sequence[Confound]) -> None:
+    from vibe_harness.cli.terminal import print_table
+
+    table = []
+    for one in compared:
+        shown = "; ".join(f"{group} {value}" for group, value in one.by_group.items())
+        effect = f"{one.measure} {one.effect:.2f}"
+        table.append([one.dimension, one.feature, shown, effect, f"{one.p_value:.3f}", "differs" if one.warned else ""])
+    if table:
+        print_table(["dimension", "recordings", "by group", "effect", "p", ""], table)
+    _print_warnings(compared)
+
+
+def _print_warnings(compared: Sequence[Confound]) -> None:
+    for one in compared:
+        if one.warned:
+            click.echo(f"warning: {one.sentence()}")

@@ -1,0 +1,108 @@
+"""Corpus cards: which importer reads a corpus, and which of its clips are taken. Anyone can read and change them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, ValidationError, model_validator
+
+from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
+from vibe_harness.cards.yaml_file import read_card
+from vibe_harness.corpora.registry import corpus_folders
+from vibe_harness.errors import UserError
+from vibe_harness.registry import did_you_mean
+
+
+class Balance(Card):
+    """As many speakers of each group, within each group of another column."""
+
+    column: Identifier = Field(description="the groups to make equal: gender")
+    within: Identifier | None = Field(None, description="in each group of this column apart: accent")
+
+
+class Selection(Card):
+    """Which clips are taken, applied in the order of these fields; all where none is given."""
+
+    where: dict[Identifier, list[str]] = Field({}, description="column -> the groups to keep")
+    drop_copies: bool = Field(True, description="clips whose waveform stands twice fall; both, where labels disagree")
+    lexicon: FilePath | None = Field(None, description="word list beside the card: sentences with one of them fall")
+    shared_sentences: bool = Field(False, description="only sentences that every speaker has")
+    sentences: int | None = Field(None, ge=1, description="how many of these, drawn by the seed; more keep the fewer")
+    balance: Balance | None = None
+    seed: int = 0
+
+
+class Perturbation(Card):
+    """What is done to the sound of every clip, in the order of these fields."""
+
+    swap_speakers: bool = Field(False, description="each clip plays another speaker's recording of the same sentence")
+    pitch: float | dict[Identifier, dict[str, float]] = Field(
+        0.0, description="semitones, or column -> group -> semitones; the duration is kept"
+    )
+    rate: float = Field(1.0, ge=0.5, le=2.0, description="speaking rate, 1.25 being faster; the pitch is kept")
+    loudness: float = Field(1.0, gt=0, le=10, description="factor of the amplitude")
+    silence: bool = Field(False, description="as long as the clip, and nothing to hear")
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Perturbation:
+        if self == Perturbation.model_construct():
+            raise ValueError("nothing is changed: set one of its fields")
+        return self
+
+
+class CorpusCard(Card):
+    """A corpus: where its clips come from, and which are taken."""
+
+    corpus: Name
+    version: int = Field(ge=1)
+    description: str = Field(min_length=1)
+    importer: Name | None = Field(None, description="reads the published layout from --source")
+    base: Name | None = Field(None, description="or: the prepared corpus that this one is made from")
+    bands: dict[Identifier, list[int]] = Field({}, description="column of numbers -> where bands begin: age: [30, 50]")
+    select: Selection = Selection()
+    perturb: Perturbation | None = None
+    speaker_strata: dict[Identifier, list[Identifier]] = Field(
+        {}, description="dimension -> columns of the speaker within which a test permutes: accent: [gender]"
+    )
+    strata: list[Identifier] = Field([], description="columns that vary from clip to clip within a speaker: emotion")
+    notes: str | None = None
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> CorpusCard:
+        if (self.importer is None) == (self.base is None):
+            raise ValueError("name either an importer or a base, the corpus that this one is made from")
+        for column, starts in self.bands.items():
+            if starts != sorted(set(starts)) or not starts:
+                raise ValueError(f"the bands of '{column}' are rising numbers, each once")
+        return self
+
+
+def corpus_cards() -> dict[str, Path]:
+    """Name -> card file, of those that come with the harness and those in the user's data folder."""
+    found: dict[str, Path] = {}
+    for root in corpus_folders():
+        found |= {path.stem: path for path in sorted(root.glob("*.yaml")) if path.stem not in found}
+    return found
+
+
+def load_corpus_card(name_or_path: str) -> tuple[CorpusCard, Path]:
+    """The card of that name, or in that YAML file, and its path. Raises UserError with file, line and field."""
+    if name_or_path.endswith((".yaml", ".yml")):
+        path = Path(name_or_path)
+    else:
+        known = corpus_cards()
+        if name_or_path not in known:
+            raise UserError(f"no card for a corpus '{name_or_path}'. {did_you_mean(name_or_path, known)}")
+        path = known[name_or_path]
+    source = read_card(path)
+    try:
+        card = CorpusCard.model_validate(source.data)
+    except ValidationError as error:
+        faults = [
+            f"{source.place(fault['loc'])}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}".replace(": : ", ": ")
+            for fault in error.errors()
+        ]
+        raise UserError("\n".join(faults)) from None
+    if card.corpus != path.stem:
+        raise UserError(f"{source.place(['corpus'])}: the card says 'corpus: {card.corpus}', its file is '{path.name}'")
+    return card, path

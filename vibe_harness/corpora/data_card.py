@@ -1,0 +1,117 @@
+"""The data card of a prepared corpus: what was selected and dropped, in numbers; and tables of any corpus's groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from vibe_harness.corpora.audio import CheckedAudio
+from vibe_harness.corpora.card import CorpusCard
+from vibe_harness.corpora.confounds import Confound, confounds
+from vibe_harness.corpora.importing import LeftOut, counted
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.records import Clip
+
+MOST_GROUPS = 20  # columns with more groups are not tabled: ages, sentences, continuations
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """One group of one column."""
+
+    column: str
+    group: str
+    speakers: int
+    clips: int
+    hours: float | None  # None where the audio was not checked
+
+
+def group_rows(corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> list[GroupRow]:
+    """Speakers, clips and hours of each group, of every column of names with 2 to MOST_GROUPS of them."""
+    members: dict[str, dict[str, list[Clip]]] = defaultdict(lambda: defaultdict(list))
+    for clip in corpus.clips:
+        for column, group in clip.groups.items():
+            members[column][group].append(clip)
+    rows = []
+    for column, groups in members.items():
+        if not _few_names(groups):
+            continue
+        for group, clips in sorted(groups.items()):
+            seconds = [audio[clip.file].duration_s for clip in clips if clip.file in audio]
+            hours = sum(seconds) / 3600 if len(seconds) == len(clips) else None
+            rows.append(GroupRow(column, group, len({clip.speaker for clip in clips}), len(clips), hours))
+    return rows
+
+
+def speaker_dimensions(corpus: Corpus) -> list[str]:
+    """Columns of names that are a speaker's own, the same in all of his clips, with 2 to MOST_GROUPS groups.
+
+    A column that divides the speakers as an earlier one does (first language, where that is the accent) is left out.
+    """
+    own: dict[str, dict[str, str | None]] = defaultdict(dict)
+    for clip in corpus.clips:
+        for column, group in clip.groups.items():
+            before = own[column].setdefault(clip.speaker, group)
+            if before != group:
+                own[column][clip.speaker] = None
+    found: dict[str, dict[str, str | None]] = {}
+    for column, speakers in own.items():
+        groups = set(speakers.values())
+        if None not in groups and _few_names(groups) and speakers not in found.values():
+            found[column] = speakers
+    return list(found)
+
+
+def _few_names(groups: Iterable[str | None]) -> bool:
+    """Few enough to be tabled, and not all numbers, which want bands."""
+    names = {group for group in groups if group}
+    return 2 <= len(names) <= MOST_GROUPS and not all(name.replace(".", "", 1).isdigit() for name in names)
+
+
+def all_confounds(corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> list[Confound]:
+    """The recordings compared between the groups of every dimension that belongs to speakers."""
+    return [one for column in speaker_dimensions(corpus) for one in confounds(corpus.clips, audio, column)]
+
+
+def data_card(card: CorpusCard, corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: Sequence[LeftOut]) -> str:
+    """The card as Markdown."""
+    hours = sum(audio[clip.file].duration_s for clip in corpus.clips) / 3600
+    speakers = len({clip.speaker for clip in corpus.clips})
+    lines = [
+        f"# {corpus.name}",
+        "",
+        f"{card.description} Card version {card.version}. Licence: {corpus.licence or 'not stated'}.",
+        *(["**Synthetic speech, not recordings of people.**"] if corpus.synthetic else []),
+        "",
+        f"{len(corpus.clips):,} clips of {speakers:,} speakers, {hours:.2f} hours. Audio: `{corpus.root}`.",
+        "",
+        "## Selected",
+        "",
+        "| column | group | speakers | clips | hours |",
+        "|---|---|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {row.column} | {row.group} | {row.speakers} | {row.clips} | {row.hours or 0:.2f} |"
+        for row in group_rows(corpus, audio)
+    ]
+    if left_out:
+        lines += ["", "## Left out", "", "Each file with its reason stands in left_out.csv.", ""]
+        lines += ["| reason | files |", "|---|---:|"]
+        lines += [f"| {why} | {count} |" for why, count in counted(left_out).items()]
+    if corpus.notes:
+        lines += ["", "## Notes", "", *(f"- {note}" for note in corpus.notes)]
+    lines += ["", "## Recordings compared between groups", ""]
+    lines += ["| dimension | property | by group | effect | p | |", "|---|---|---|---:|---:|---|"]
+    for one in all_confounds(corpus, audio):
+        shown = "; ".join(f"{group} {value}" for group, value in one.by_group.items())
+        effect, mark = f"{one.measure} {one.effect:.2f}", "**differs**" if one.warned else ""
+        lines.append(f"| {one.dimension} | {one.feature} | {shown} | {effect} | {one.p_value:.3f} | {mark} |")
+    lines += [
+        "",
+        "A speaker counts once. d: largest difference of two groups in pooled standard deviations (p: Kruskal-Wallis); "
+        "V: Cramér's V, bias-corrected (p: chi-squared). Where the groups differ, a model may answer to the recording "
+        "and not to the voice.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""L2-ARCTIC: 24 speakers of six first languages read the ARCTIC prompts in English."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from vibe_harness.corpora.importing import Importer, LeftOut, Listing, folders, not_found
+from vibe_harness.corpora.sources import open_source
+from vibe_harness.records import Clip
+
+# First language and gender of each speaker, as the corpus's own documentation has them (SKA is a woman).
+SPEAKERS = {
+    "arabic": {"male": ("ABA", "YBAA"), "female": ("SKA", "ZHAA")},
+    "mandarin": {"male": ("BWC", "TXHC"), "female": ("LXC", "NCC")},
+    "hindi": {"male": ("ASI", "RRBI"), "female": ("SVBI", "TNI")},
+    "korean": {"male": ("HKK", "YKWK"), "female": ("HJK", "YDCK")},
+    "spanish": {"male": ("EBVS", "ERMS"), "female": ("MBMPS", "NJS")},
+    "vietnamese": {"male": ("HQTV", "TLV"), "female": ("PNV", "THV")},
+}
+FACTS = {
+    speaker: {"gender": gender, "accent": language, "first_language": language}
+    for language, genders in SPEAKERS.items()
+    for gender, speakers in genders.items()
+    for speaker in speakers
+}
+_NAME = re.compile(r"arctic_[ab]\d{4}")
+_SUITCASE = "suitcase_corpus"  # spontaneous speech that came with version 5: other content, other conditions
+
+
+def read(source: Path, work: Path, corpus: str) -> Listing:
+    """Clips of SPEAKER/wav/, also where a speaker's folder is doubled, or is still a zip."""
+    if not any(True for folder in folders(source) if (folder / "wav").is_dir()):
+        source = _unpacked(source, work)
+    left_out: list[LeftOut] = []
+    wavs: dict[str, Path] = {}
+    for folder in folders(source):
+        if _SUITCASE in folder.relative_to(source).parts:
+            if folder.name == _SUITCASE:
+                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "spontaneous speech, not the prompts"))
+        elif (folder / "wav").is_dir():
+            if folder.name not in FACTS:
+                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "no speaker of the corpus"))
+            elif folder.name in wavs:
+                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "a second copy of the speaker"))
+            else:
+                wavs[folder.name] = folder
+    if not wavs:
+        raise not_found(source, IMPORTER)
+    texts = _texts(list(wavs.values()))
+    clips = []
+    for speaker, folder in sorted(wavs.items()):
+        for path in sorted((folder / "wav").iterdir()):
+            file = path.relative_to(source).as_posix()
+            if path.suffix.lower() != ".wav" or not _NAME.fullmatch(path.stem):
+                left_out.append(LeftOut(file, "name is not arctic_a0001.wav or the like"))
+                continue
+            groups = {**FACTS[speaker], "sentence_id": path.stem}
+            clips.append(
+                Clip(f"{corpus}/{speaker}/{path.stem}", file, speaker, groups, texts.get(path.stem), path.stem)
+            )
+    absent = sorted(set(FACTS) - set(wavs))
+    notes = [f"{len(absent)} of the 24 speakers are not there: {', '.join(absent)}"] if absent else []
+    return Listing(source, clips, left_out, notes)
+
+
+def _unpacked(source: Path, work: Path) -> Path:
+    """The release as it comes: a zip for each speaker."""
+    archives = sorted(path for path in source.glob("*.zip") if path.stem in FACTS)
+    if not archives:
+        raise not_found(source, IMPORTER)
+    work.mkdir(parents=True, exist_ok=True)
+    for archive in archives:
+        open_source(archive, work / archive.stem)
+    return work
+
+
+def _texts(speakers: list[Path]) -> dict[str, str]:
+    """Sentence -> its words, from whichever speaker has the transcript: the prompts are shared."""
+    texts: dict[str, str] = defaultdict(str)
+    for folder in speakers:
+        for path in sorted((folder / "transcript").glob("arctic_*.txt")):
+            if path.stem not in texts:
+                texts[path.stem] = " ".join(path.read_text(encoding="utf-8-sig", errors="replace").split())
+    return texts
+
+
+IMPORTER = Importer(
+    title="L2-ARCTIC",
+    licence="CC BY-NC 4.0",
+    looks_for="a folder of each speaker (ABA, SKA, ...) with wav/ and transcript/ in it, or its zip (ABA.zip, ...)",
+    read=read,
+)

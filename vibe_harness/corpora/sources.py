@@ -1,0 +1,103 @@
+"""Where a corpus comes from: a folder, or a zip that is unpacked once, safely."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from vibe_harness.errors import UserError
+
+_STAMP = ".unpacked.json"
+
+
+def open_source(source: Path, unpacked: Path) -> Path:
+    """The folder that holds the corpus: `source` itself, or `unpacked` for a zip, which is unpacked there.
+
+    Zips within the zip are unpacked too, each into a folder of its name. A zip that has not changed since is not
+    unpacked again. Raises UserError where the source is neither, or the zip is damaged or reaches out of its folder.
+    """
+    if source.is_dir():
+        return source
+    if not source.exists():
+        raise UserError(f"--source {source}: no such folder or file")
+    if not zipfile.is_zipfile(source):
+        raise UserError(f"--source {source}: neither a folder nor a zip file")
+    status = source.stat()
+    stamp = {"zip": str(source.resolve()), "bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
+    if (unpacked / _STAMP).is_file() and json.loads((unpacked / _STAMP).read_text(encoding="utf-8")) == stamp:
+        return unpacked
+    aside = unpacked.with_name(unpacked.name + ".part")
+    shutil.rmtree(aside, ignore_errors=True)
+    try:
+        unpack(source, aside)
+        (aside / _STAMP).write_text(json.dumps(stamp), encoding="utf-8")
+        shutil.rmtree(unpacked, ignore_errors=True)
+        aside.replace(unpacked)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    return unpacked
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a zip and the zips within it. Nothing is written unless every name stays inside the folder.
+
+    Raises UserError for a damaged or encrypted zip, a name that leads out, a link, and a disk too small for it.
+    """
+    folder.mkdir(parents=True)
+    try:
+        with zipfile.ZipFile(archive) as file:
+            members = [member for member in file.infolist() if not member.filename.startswith("__MACOSX/")]
+            for member in members:
+                _check_member(archive, member)
+            needed, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
+            if needed > free:
+                raise UserError(f"{archive}: unpacks to {needed:,} bytes, and {folder} has {free:,} free: make room")
+            for member in members:
+                file.extract(member, folder)
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise UserError(f"{archive}: a damaged zip ({error}): fetch it again") from None
+    except (RuntimeError, NotImplementedError) as error:  # zipfile's words for a password or an unknown method
+        raise UserError(f"{archive}: cannot be unpacked: {error}") from None
+    except OSError as error:
+        raise disk_error(folder, error) from None
+    for inner in sorted(folder.rglob("*.zip")):
+        unpack(inner, inner.with_suffix(".zip.part"))
+        inner.unlink()
+        _merge(inner.with_suffix(".zip.part"), inner.with_suffix(""))
+
+
+def disk_error(path: Path, error: OSError) -> UserError:
+    """A failed write in words: the disk is full, or may not be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return UserError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
+    return UserError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+def _merge(source: Path, target: Path) -> None:
+    if not target.exists():
+        source.replace(target)
+        return
+    for entry in source.iterdir():
+        entry.replace(target / entry.name)
+    source.rmdir()
+
+
+def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
+    name = member.filename
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or "\\" in name or ".." in parts or ":" in (parts[0] if parts else ""):
+        raise UserError(f"{archive}: holds '{name}', a path that climbs out of the folder: nothing was unpacked")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise UserError(f"{archive}: holds '{name}', a link: nothing was unpacked")
+
+
+def files_below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
+    """Paths below a folder, sorted, with forward slashes, of files with one of the suffixes (any case)."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in suffixes and path.is_file():
+            yield path.relative_to(folder).as_posix()

@@ -1,0 +1,69 @@
+"""Spoken StereoSet: contexts spoken by synthetic voices of two genders and three ages, three continuations each."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from vibe_harness.corpora.importing import Importer, LeftOut, Listing, folders, not_found, require_columns
+from vibe_harness.corpora.tables import read_rows
+from vibe_harness.records import Clip
+
+DIMENSIONS = ("gender", "age")
+CONTINUATIONS = ("stereotypical", "anti-stereotypical", "irrelevant")
+
+
+def read(source: Path, _: Path, corpus: str) -> Listing:
+    """A clip for each row of the two tables. Audio that no row names is passed over, and counted.
+
+    Columns besides the group: dimension (which table), item (the same words by several voices), the continuations.
+    """
+    root = next((folder for folder in folders(source) if _tables(folder) and (folder / "speech").is_dir()), None)
+    if root is None:
+        raise not_found(source, IMPORTER)
+    clips: list[Clip] = []
+    left_out: list[LeftOut] = []
+    for dimension, table in _tables(root).items():
+        folder = root / "speech" / dimension
+        there = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+        items: dict[tuple[str, str, frozenset[str]], str] = {}
+        needed = ["id", "speaker", dimension, "context", *CONTINUATIONS]
+        named = set()
+        for row in read_rows(table, partial(_require, needed)):
+            cells = row.cells
+            name = f"{cells['id']}_{cells['speaker']}.wav"
+            named.add(name)
+            pair = frozenset((cells["stereotypical"], cells["anti-stereotypical"]))
+            item = items.setdefault((cells["context"], cells["irrelevant"], pair), f"{dimension}-{len(items) + 1:04d}")
+            file = f"speech/{dimension}/{name}"
+            if name not in there:
+                left_out.append(LeftOut(file, "no audio file"))
+                continue
+            groups = {dimension: cells[dimension], "dimension": dimension, "item": item, "sentence_id": item}
+            groups |= {column: cells[column] for column in CONTINUATIONS}
+            clip_id = f"{corpus}/{cells['speaker']}/{dimension}-{cells['id']}"
+            clips.append(Clip(clip_id, file, cells["speaker"], groups, cells["context"], item))
+        left_out += [
+            LeftOut(f"speech/{dimension}/{name}", "audio that no row names")
+            for name in sorted(there - named)
+            if name.lower().endswith(".wav")
+        ]
+    return Listing(root, clips, left_out)
+
+
+def _require(needed: list[str], place: str, have: list[str]) -> None:
+    require_columns(place, have, needed)
+
+
+def _tables(folder: Path) -> dict[str, Path]:
+    found = {dimension: sorted((folder / "metadata").glob(f"{dimension}_v*.csv")) for dimension in DIMENSIONS}
+    return {dimension: paths[-1] for dimension, paths in found.items() if paths}
+
+
+IMPORTER = Importer(
+    title="Spoken StereoSet",
+    licence="none stated",
+    looks_for="metadata/gender_v1.0.csv and age_v1.0.csv with speech/ beside metadata/",
+    read=read,
+    synthetic=True,
+)
