@@ -6,6 +6,8 @@ import json
 
 import click
 
+from vibe_harness.cli.output import echo
+
 
 @click.command(name="schema")
 @click.argument("kind", type=click.Choice(["task", "model", "results"]))
@@ -15,4 +17,4 @@ def command(kind: str) -> None:
     from vibe_harness.pipeline.results import json_schema
 
     schemas = {"task": lambda: card_schema(TaskCard), "model": lambda: card_schema(ModelCard), "results": json_schema}
-    click.echo(json.dumps(schemas[kind](), indent=2, ensure_ascii=False, sort_keys=True))
+    echo(json.dumps(schemas[kind](), indent=2, ensure_ascii=False, sort_keys=True))
