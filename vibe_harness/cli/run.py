@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vibe_harness.cli.options import parse_model_args, read_config, split_commas
+from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
     from vibe_harness.pipeline.prepare import Prepared
@@ -101,13 +102,13 @@ def _print_dry_run(prepared: Prepared, as_json: bool) -> None:
             "requests": len(plan), "answered": already, "clips": len(plan.clips), "audio_seconds": seconds,
             "dimensions": list(prepared.dimensions), "folder": str(prepared.folder), "first_prompt": first.prompt,
         }  # fmt: skip
-        click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+        echo(json.dumps(data, indent=2))
         return
     layout = plan.model.layout
-    click.echo(
+    told = (
         f"{len(plan)} requests to {plan.model.model} over {len(plan.clips)} clips of {prepared.corpus.name} "
         f"({seconds / 60:.1f} min of audio each time); {already} are answered already in {prepared.folder}.\n"
         f"Compared by {', '.join(prepared.dimensions)}; read by the extractor {prepared.extractor}.\n"
         f"The first prompt, with clip {first.clip}:\n"
     )
-    click.echo(f"{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")
+    echo(f"{told}\n{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")

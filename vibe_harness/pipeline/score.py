@@ -14,7 +14,6 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
 from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
-from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
 ALPHA = 0.05
-HEARING_CHECK = "hearing check"  # role of its entry in engines.jsonl
 COLUMNS = [
     "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
 ]  # fmt: skip
@@ -93,8 +91,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated"]:
     if record.model.simulated:
         return "simulated"
-    checks = (entry for entry in read_journal(folder.engines) if entry["role"] == HEARING_CHECK)
-    return "passed" if any(checks) else "left out"
+    return "passed" if folder.hearing_passed() else "left out"
 
 
 def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
