@@ -17,11 +17,6 @@ def command(kind: str) -> None:
     from vibe_harness.corpora.card import CorpusCard
     from vibe_harness.pipeline.results import json_schema
 
-<<<<<<< .merge_file_6IBe8X
     cards: dict[str, type[Card]] = {"task": TaskCard, "model": ModelCard, "corpus": CorpusCard}
     schema = card_schema(cards[kind]) if kind in cards else json_schema()
-    click.echo(json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True))
-=======
-    schemas = {"task": lambda: card_schema(TaskCard), "model": lambda: card_schema(ModelCard), "results": json_schema}
-    echo(json.dumps(schemas[kind](), indent=2, ensure_ascii=False, sort_keys=True))
->>>>>>> .merge_file_GCeYSW
+    echo(json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True))

@@ -57,13 +57,8 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
         if card.notes:
             echo(card.notes)
         for variant in card.prompts:
-<<<<<<< .merge_file_HjXyVL
-            click.echo(f"\nprompt '{variant}':\n{task.prompt(variant, CLIP_TEXT)}")
-        click.echo("\nattributes:")
-=======
-            echo(f"\nprompt '{variant}':\n{task.prompt(variant, None)}")
+            echo(f"\nprompt '{variant}':\n{task.prompt(variant, CLIP_TEXT)}")
         echo("\nattributes:")
->>>>>>> .merge_file_4ZgMM8
         for attribute, spec in card.extraction.attributes.items():
             values = "open" if spec.values == "open" else ", ".join(spec.values)
             several = f", up to {spec.up_to}" if spec.up_to > 1 else ""

@@ -73,13 +73,9 @@ def print_results(results: Results, folder: Path) -> None:
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
-<<<<<<< .merge_file_Aulz4q
-        click.echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
-    if results.hearing_check == "left out":
-        click.echo("The hearing check was left out: whether the model hears its clips was not asked")
-=======
         echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
->>>>>>> .merge_file_xQLkVJ
+    if results.hearing_check == "left out":
+        echo("The hearing check was left out: whether the model hears its clips was not asked")
     if results.bad_clips:
         echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
     echo(
