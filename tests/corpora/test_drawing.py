@@ -72,6 +72,12 @@ def test_always_exactly_as_many_as_asked_and_nested(
     assert {clip.id for clip in drawn} <= more
 
 
+def test_which_speakers_and_clips_are_drawn_follows_the_seed() -> None:
+    many = _clips([(f"f{i}", "female", 4) for i in range(9)] + [(f"m{i}", "male", 4) for i in range(9)])
+    drawn = [clip for seed in range(30) for clip in draw_clips(many, 2, ["gender"], seed)]
+    assert len({clip.speaker for clip in drawn}) > 12 and len({clip.file[-5] for clip in drawn}) == 4
+
+
 def test_refusals() -> None:
     with pytest.raises(UserError, match="1 or more"):
         draw_clips(SKEWED, 0, [], 0)
