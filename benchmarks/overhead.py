@@ -3,8 +3,8 @@
     python benchmarks/overhead.py [--quick]
 
 Prints, each beside its aim:
-- start-up: `vibe-harness --help`, `tasks list` and the smallest run there can be (two speakers in each of two groups, so
-  four simulated requests), over `python -c pass`, which is started in turn with them;
+- start-up: `vibe-harness --help`, `tasks list` and the smallest run there can be (two speakers in each of two groups,
+  so four simulated requests), over `python -c pass`, which is started in turn with them;
 - memory: peak of the whole process, and time, of simulated runs over 1,000, 10,000 and 100,000 requests, on a generated
   manifest that names the demo files again under other ids;
 - cost: time per request of a run whose model answers at once and never decodes its clip, stored and flushed.

@@ -21,8 +21,8 @@ from vibe_harness.pipeline.observe import write_clips, write_observations
 from vibe_harness.pipeline.prepare import Prepared, asked, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.score import HEARING_CHECK, score_run
+from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
+from vibe_harness.pipeline.score import score_run
 from vibe_harness.records import Outcome
 
 
@@ -67,7 +67,7 @@ def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> N
     timbre but no words.
     """
     plan = prepared.plan
-    if plan.model.simulated or not prepared.question.hearing_check:
+    if plan.model.simulated or not prepared.question.hearing_check or folder.hearing_passed():
         return
     by_words = {heard.clip.sentence_id or heard.clip.text or heard.clip.id: heard for heard in plan.clips}
     different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
