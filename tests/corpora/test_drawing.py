@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vibe_harness.corpora.drawing import draw_clips, groups_of
@@ -52,6 +52,7 @@ def test_without_dimensions_speakers_are_drawn_evenly() -> None:
     assert set(Counter(clip.speaker for clip in draw_clips(SKEWED, 10, [], 0)).values()) == {2}
 
 
+@settings(deadline=None)
 @given(
     per_speaker=st.lists(
         st.tuples(st.sampled_from("abcdef"), st.sampled_from(["female", "male", ""]), st.integers(1, 6)),
