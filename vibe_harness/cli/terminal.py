@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, TaskResult, to_json
-from vibe_harness.records import Score
+
+if TYPE_CHECKING:
+    from vibe_harness.pipeline.results import Results, TaskResult
+    from vibe_harness.records import Score
 
 
 class TerminalProgress(Progress):
@@ -30,13 +33,14 @@ class TerminalProgress(Progress):
             yield tick
 
 
-def show_results(results: Results, folder: Path, as_json: bool) -> int:
-    """Print results for a person or for a program; returns the exit code: 1 where a score is not reliable."""
-    if as_json:
-        click.echo(json.dumps(to_json(results), indent=2, ensure_ascii=False))
-    else:
-        print_results(results, folder)
-    return 0 if results.reliable else 1
+def print_json(data: Sequence[Mapping[str, Any]]) -> None:
+    """Print what a program reads: one object, or an array of them where a run took several corpora."""
+    click.echo(json.dumps(data[0] if len(data) == 1 else data, indent=2, ensure_ascii=False))
+
+
+def exit_code(results: Sequence[Results]) -> int:
+    """0, or 1 where a score is not reliable."""
+    return 0 if all(one.reliable for one in results) else 1
 
 
 def print_results(results: Results, folder: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import METRICS, Settings
-from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
+from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of
 from vibe_harness.pipeline.observe import GROUP_PREFIX
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
@@ -117,14 +117,19 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
 
     Clips that have no group in that dimension are left out.
     """
+    import pandas as pd
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = pq.read_schema(path).names
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
     table = pq.read_table(path, columns=[*COLUMNS, *groups], filters=[("task", "=", task), ("variant", "=", variant)])
-    frame: pd.DataFrame = table.to_pandas()
+    lists = pa.list_(pa.string())
+    frame: pd.DataFrame = table.to_pandas(types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == lists else None)
     frame = frame[frame[GROUP_PREFIX + dimension].notna()]
     frame = frame.assign(group=frame[GROUP_PREFIX + dimension].astype(str))
+    for column in ("request", "attribute"):  # categories come in the order of arrival
+        frame[column] = frame[column].cat.reorder_categories(sorted(frame[column].cat.categories))
     return frame.sort_values(["request", "attribute"], ignore_index=True)
 
 
@@ -161,8 +166,8 @@ def _coverage(frame: pd.DataFrame) -> GroupCoverage:
         rows = frame[frame["attribute"] == name]
         found = rows["reading"].astype(str).value_counts()
         readings[name] = {str(reading): int(found.get(str(reading), 0)) for reading in Reading}
-        lengths = rows.loc[rows["reading"] == Reading.VALUE, "values"].str.len()
-        items[name] = float(lengths.mean()) if len(lengths) else None
+        valued = readings[name][Reading.VALUE]
+        items[name] = len(items_of(rows, "values")) / valued if valued else None
     outcomes = requests["outcome"].astype(str).value_counts()
     return GroupCoverage(
         speakers=int(frame["speaker"].nunique()),
@@ -179,8 +184,6 @@ def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Setting
 
     More than 5 points and p under 0.05, adjusted over the attributes by Benjamini and Hochberg.
     """
-    from scipy.stats import false_discovery_control
-
     from vibe_harness.stats.coverage import coverage_tests
 
     names = attributes_of(frame)
@@ -192,8 +195,10 @@ def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Setting
         tables.append(counts)
     tests = coverage_tests(tables, speakers.codes, permutations=settings.permutations, seed=settings.seed)
     tested = [(name, test) for name, test in zip(names, tests, strict=True) if test.p_value is not None]
-    if not tested:
+    if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for _, test in tested):
         return []
+    from scipy.stats import false_discovery_control  # takes half a second to import
+
     adjusted = false_discovery_control([test.p_value for _, test in tested])
     return [
         f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"
