@@ -68,9 +68,13 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
-            frame = read_frame(folder.observations, task.card.task, variant, dimension)
             strata = tuple(record.speaker_strata.get(dimension, ()))
-            results.append(score_task(frame, task, variant, dimension, replace(settings, speaker_strata=strata)))
+            results.append(
+                score_task(  # which alone holds the frame, so that no two are held at once
+                    read_frame(folder.observations, task.card.task, variant, dimension),
+                    task, variant, dimension, replace(settings, speaker_strata=strata),
+                )
+            )  # fmt: skip
             tick(1)
     return Results(
         format=FORMAT,
@@ -123,14 +127,18 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
 
     names = pq.read_schema(path).names
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
-    table = pq.read_table(path, columns=[*COLUMNS, *groups], filters=[("task", "=", task), ("variant", "=", variant)])
     lists = pa.list_(pa.string())
-    frame: pd.DataFrame = table.to_pandas(types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == lists else None)
-    frame = frame[frame[GROUP_PREFIX + dimension].notna()]
-    frame = frame.assign(group=frame[GROUP_PREFIX + dimension].astype(str))
+    frame: pd.DataFrame = pq.read_table(
+        path, columns=[*COLUMNS, *groups], filters=[("task", "=", task), ("variant", "=", variant)]
+    ).to_pandas(
+        types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == lists else None, split_blocks=True, self_destruct=True
+    )
     for column in ("request", "attribute"):  # categories come in the order of arrival
         frame[column] = frame[column].cat.reorder_categories(sorted(frame[column].cat.categories))
-    return frame.sort_values(["request", "attribute"], ignore_index=True)
+    order = np.lexsort((frame["attribute"].cat.codes, frame["request"].cat.codes))
+    frame = frame.take(order[frame[GROUP_PREFIX + dimension].notna().to_numpy()[order]]).reset_index(drop=True)
+    frame["group"] = frame[GROUP_PREFIX + dimension].astype(str)
+    return frame
 
 
 def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
