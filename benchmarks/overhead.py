@@ -56,7 +56,7 @@ def started(*command: str, folder: str | None = None) -> tuple[float, float, flo
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
+    if process.returncode not in (0, 1) or b"Traceback" in said:  # 1: done, not reliable
         sys.exit(f"{' '.join(command)}: exit {process.returncode}\n{said.decode()}")
     peak = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
     return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, peak

@@ -26,6 +26,8 @@ def evaluate(
     tau: int = 10,
     permutations: int = 10_000,
     skip_bad_clips: bool = False,
+    hearing_check: bool = True,
+    max_requests: int | None = None,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -50,6 +52,8 @@ def evaluate(
         tau=tau,
         permutations=permutations,
         skip_bad_clips=skip_bad_clips,
+        hearing_check=hearing_check,
+        max_requests=max_requests,
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )

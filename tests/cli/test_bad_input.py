@@ -89,6 +89,14 @@ def test_a_group_with_one_speaker(vibe, tones):
     assert "'other'" in message and "one speaker" in message
 
 
+def test_a_speaker_in_two_groups_is_refused_before_the_model_is_asked(vibe, tones):
+    text = tones.read_text(encoding="utf-8")
+    tones.write_text(text.replace("s1/0.wav,s1,female", "s1/0.wav,s1,male"), encoding="utf-8")
+    message = vibe.refuses(*RUN, "--corpus", tones, "--dimension", "gender", "--output-path", "out")
+    assert "'s1'" in message and "male" in message and len(message.splitlines()) == 1
+    assert not (vibe.folder / "out").exists()
+
+
 def test_every_bad_clip_is_named_at_once_and_may_be_skipped(vibe, tones):
     folder = tones.parent
     soundfile.write(folder / "s0/0.wav", np.zeros(16_000), 16_000)

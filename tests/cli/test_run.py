@@ -109,6 +109,25 @@ def test_options_come_from_a_file_and_underscores_are_taken(vibe, tones):
     assert "run.yaml:1" in vibe.refuses("--config", "run.yaml", "--tasks", "story", "--model", "simulated")
 
 
+def test_a_prepared_corpus_has_its_speakers_permuted_within_the_strata_it_declares(vibe, tones):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    frame = pd.read_csv(tones)
+    frame["accent"] = ["hindi" if name in ("s0", "s1", "s2", "s3") else "korean" for name in frame["speaker"]]
+    declared = json.dumps({"speaker_strata": {"accent": ["gender"]}}).encode()
+    table = pa.Table.from_pandas(frame).replace_schema_metadata({b"vibe_harness": declared})
+    path = tones.with_name("prepared.parquet")
+    pq.write_table(table, path)
+    results = vibe.json(*RUN, "--corpus", path, "--dimension", "accent")
+    score = results["tasks"][1]["scores"][0]
+    assert score["permuted"] == "speakers within gender"
+    assert score["exact"] and score["permutations"] == 36  # two of four in each of two strata: 6 x 6
+    frame.loc[0, "gender"] = "female"
+    pq.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({b"vibe_harness": declared}), path)
+    assert "'s0'" in vibe.refuses(*RUN, "--corpus", path, "--dimension", "accent")
+
+
 def test_prompt_variants_are_scored_by_themselves_and_summed_up(vibe, tones):
     results = vibe.json(*RUN, "--corpus", tones, "--prompt-variant", "all")
     story = next(summary for summary in results["variants"] if summary["task"] == "story")
@@ -131,8 +150,9 @@ def test_killed_at_ten_random_moments_a_run_ends_as_an_unbroken_one(vibe, tones)
             cwd=vibe.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         time.sleep(chance.uniform(0.2, 1) * lasted)
-        killed += process.poll() is None
-        os.killpg(process.pid, signal.SIGKILL)
+        if process.poll() is None:
+            killed += 1
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert killed >= 5
     assert vibe(*arguments, "broken").returncode in (0, 1)

@@ -34,7 +34,7 @@ class Backend(Protocol):
 class Options(BaseModel):
     """The base of what a backend may be told: frozen, unknown keys refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Engine(Protocol):
@@ -105,6 +105,7 @@ def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:
         changed = ModelCard.model_validate(data)
     except ValidationError as error:
         fault = error.errors()[0]
-        raise UserError(f"--model-args {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        what = fault["msg"].removeprefix("Value error, ")
+        raise UserError(f"--model-args {'.'.join(map(str, fault['loc']))}: {what}") from None
     check_options(changed)
     return changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -12,6 +13,7 @@ from pydantic import (
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    field_validator,
     model_validator,
 )
 
@@ -35,7 +37,7 @@ Values = Annotated[Literal["open"] | list[str], WrapValidator(_open_or_listed)]
 class Card(BaseModel):
     """The base of every card: frozen, and strict about its keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Attribute(Card):
@@ -121,6 +123,17 @@ class ModelCard(Card):
     simulated: bool = Field(False, description="not a real model: kept out of leaderboards unless asked for")
     licence: str | None = None
     notes: str | None = None
+
+    @field_validator("args", "connection")
+    @classmethod
+    def _is_plain(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name, item in value.items():
+            try:
+                json.dumps(item, allow_nan=False)
+            except (TypeError, ValueError):  # a date, NaN, infinity: it can neither be sent nor be written down
+                what = "write words, finite numbers, lists and mappings of them; a date in quotes"
+                raise ValueError(f"'{name}': {what}") from None
+        return value
 
     def identity(self) -> dict[str, Any]:
         """What can change an answer: part of every response's key."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vibe_harness.cli.output import echo
+
 if TYPE_CHECKING:
     from vibe_harness.corpora.audio import CheckedAudio
     from vibe_harness.corpora.checking import Checked
@@ -39,7 +41,7 @@ def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
     with TerminalProgress().stage("checking clips", 0) as tick:
         prepared = prepare(card, path, source, folder, _cores(), lambda done, total: tick(1))
     _print_corpus(prepared.corpus, prepared.audio, prepared.left_out)
-    click.echo(f"Written to {folder}: README.md is its data card. Use it: --corpus {output or card.corpus}")
+    echo(f"Written to {folder}: README.md is its data card. Use it: --corpus {output or card.corpus}")
 
 
 @command.command(name="list")
@@ -57,7 +59,7 @@ def list_corpora() -> None:
         state = "prepared" if mine else "comes along" if name in manifests else "not prepared"
         rows.append([name, state, what])
     print_table(["corpus", "state", "what"], rows)
-    click.echo(f"Prepared corpora lie in {data_folder() / 'corpora'}")
+    echo(f"Prepared corpora lie in {data_folder() / 'corpora'}")
 
 
 @command.command(name="show")
@@ -86,7 +88,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     corpus, checked = _checked(name)
     good = _good(checked)
     faults = _print_faults(corpus, checked)
-    click.echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
+    echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
     usable = [clip for clip, _ in checked if clip.file in good]
     compared = [
         one for column in dimensions or speaker_dimensions(corpus) for one in confounds(usable, good, column) if usable
@@ -117,7 +119,7 @@ def show_lexicon(name: str, lexicon: Path | None) -> None:
     if rows:
         print_table(["sentence", "words", "text"], rows)
     without = sum(clip.text is None for clip in corpus.clips)
-    click.echo(
+    echo(
         f"{len(rows)} of {len(texts)} sentences hold one of {len(words)} words"
         + (f"; {without} clips have no text" if without else "")
     )
@@ -157,7 +159,7 @@ def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
 
     told = describe_faults(corpus, checked, most=len(checked))
     if told:
-        click.echo(told)
+        echo(told)
     return len(checked) - sum(clip.file in _good(checked) for clip, _ in checked)
 
 
@@ -167,12 +169,12 @@ def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: S
     from vibe_harness.corpora.importing import counted
 
     known = [audio[clip.file].duration_s for clip in corpus.clips if clip.file in audio]
-    click.echo(
+    echo(
         f"{corpus.name}: {len(corpus.clips):,} clips, {len({clip.speaker for clip in corpus.clips}):,} speakers, "
         f"{sum(known) / 3600:.2f} hours; licence: {corpus.licence or 'not stated'}"
     )
     for note in corpus.notes:
-        click.echo(f"  {note}")
+        echo(f"  {note}")
     rows = group_rows(corpus, audio)
     most = max((row.clips for row in rows), default=1)
     table = []
@@ -183,7 +185,7 @@ def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: S
     if table:
         print_table(["column", "group", "speakers", "clips", "hours", ""], table)
     for why, count in counted(left_out).items():
-        click.echo(f"left out: {count:,}, {why}")
+        echo(f"left out: {count:,}, {why}")
     usable = corpus if len(known) == len(corpus.clips) else None
     _print_warnings(all_confounds(usable, audio) if usable else [])
 
@@ -204,4 +206,4 @@ def _print_confounds(compared: Sequence[Confound]) -> None:
 def _print_warnings(compared: Sequence[Confound]) -> None:
     for one in compared:
         if one.warned:
-            click.echo(f"warning: {one.sentence()}")
+            echo(f"warning: {one.sentence()}")

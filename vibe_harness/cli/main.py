@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from vibe_harness.cli.output import OutputError, plain
 from vibe_harness.errors import HarnessError
 
 VERBS = {
@@ -67,20 +70,28 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Exits with 0 (done), 1 (done, not reliable), 2 (the user's mistake) or 3 (the engine failed)."""
     args = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a letter that this terminal cannot show becomes a number
     if args and args[0].startswith("-") and args[0] not in ("-h", "--help", "--version"):
         args.insert(0, "run")
     try:
-        status: Any = cli.main(args=args, prog_name="vibe-harness", standalone_mode=False)
+        with cli.make_context("vibe-harness", args) as context:  # not cli.main, which turns a closed pipe into exit 1
+            status: Any = cli.invoke(context)
+    except click.exceptions.Exit as done:
+        status = done.exit_code
     except HarnessError as error:
-        click.echo(f"vibe-harness: {error}", err=True)
-        sys.exit(error.exit_code)
+        sys.exit(_told(str(error), error.exit_code))
     except click.ClickException as error:
-        click.echo(f"vibe-harness: {error.format_message()}", err=True)
-        sys.exit(2)
+        sys.exit(_told(error.format_message(), 2))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("vibe-harness: stopped. What was answered is kept: the same command goes on from there", err=True)
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away; there is nobody to tell
-        sys.exit(0)
+        sys.exit(_told("stopped. What was answered is kept: the same command goes on from there", 130))
+    except OutputError as error:  # by then results are stored: nothing but their printing failed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit would fail again
+        status = 0 if error.reader_gone else _told(f"standard output: {error}", 2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _told(message: str, exit_code: int) -> int:
+    click.echo(f"vibe-harness: {plain(message)}", err=True)
+    return exit_code

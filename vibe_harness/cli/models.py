@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from vibe_harness.cli.output import echo
 from vibe_harness.cli.tasks import INCLUDE_PATH
 
 
@@ -37,4 +38,4 @@ def show_model(name: str, include_path: tuple[Path, ...]) -> None:
     from vibe_harness.cards.loading import CardIndex
 
     card = CardIndex(include_path).model(name)
-    click.echo(yaml.safe_dump(card.model_dump(mode="json"), sort_keys=False, allow_unicode=True).rstrip())
+    echo(yaml.safe_dump(card.model_dump(mode="json"), sort_keys=False, allow_unicode=True).rstrip())

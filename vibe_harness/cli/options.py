@@ -29,8 +29,9 @@ def parse_model_args(context: click.Context, parameter: click.Parameter, value: 
                 raise click.BadParameter(f"'{item}' is not of the form name=value")
             try:
                 found[name.strip()] = yaml.safe_load(text)
-            except yaml.YAMLError as error:
-                raise click.BadParameter(f"'{text}' is not a value: {error}") from None
+            except (yaml.YAMLError, ValueError, RecursionError) as error:
+                said = error.problem if isinstance(error, yaml.MarkedYAMLError) else error
+                raise click.BadParameter(f"'{text[:100]}' is not a value: {said}") from None
     return found
 
 
@@ -52,13 +53,24 @@ def read_config(context: click.Context, parameter: click.Parameter, value: Path 
     from vibe_harness.registry import did_you_mean
 
     source = read_yaml(value)
-    known = {p.name: p for p in context.command.params if p.name and p.name != "config"}
+    known = {_spoken(p): p for p in context.command.params if p.name != "config"}
     defaults: dict[str, Any] = {}
     for name, given in source.data.items():
-        key = name.replace("-", "_")
-        if key not in known:
-            raise UserError(f"{source.place([name])}: unknown option '{name}'. {did_you_mean(key, known)}")
+        option = known.get(name.replace("_", "-"))
+        if option is None:
+            raise UserError(f"{source.place([name])}: unknown option '{name}'. {did_you_mean(name, known)}")
         if isinstance(given, Mapping):
-            given = ",".join(f"{inner}={json.dumps(value)}" for inner, value in given.items())
-        defaults[key] = [given] if getattr(known[key], "multiple", False) and not isinstance(given, list) else given
+            given = [f"{inner}={json.dumps(value, default=str)}" for inner, value in given.items()]
+        several = isinstance(option, click.Option) and option.multiple
+        words = given if isinstance(given, list) else [given]
+        if not all(isinstance(word, str | int | float) for word in words) or (given is words and not several):
+            what = "one or a list of them" if several else "one"
+            raise UserError(f"{source.place([name])}: '{name}' takes a word or a number, {what}")
+        texts = [str(word) for word in words]  # checked as what is typed on the command line
+        defaults[str(option.name)] = texts if several else texts[0]
     context.default_map = {**(context.default_map or {}), **defaults}
+
+
+def _spoken(parameter: click.Parameter) -> str:
+    """An option's name as people type it: "dimension", not "dimensions"."""
+    return parameter.opts[0].lstrip("-")

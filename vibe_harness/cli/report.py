@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from vibe_harness.cli.output import echo
+
 
 @click.command(name="report")
 @click.argument("run", type=click.Path(path_type=Path))
@@ -22,4 +24,4 @@ def command(run: Path, output: Path | None) -> None:
     path = output or run / "report.html"
     with written_aside(path) as aside:
         aside.write_text(run_page(read_results(folder.results), record), encoding="utf-8", errors="replace")
-    click.echo(path)
+    echo(path)

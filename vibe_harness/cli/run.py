@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vibe_harness.cli.options import parse_model_args, read_config, split_commas
+from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
     from vibe_harness.pipeline.prepare import Prepared
@@ -56,6 +57,15 @@ if TYPE_CHECKING:
 )
 @click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--skip-bad-clips", is_flag=True, help="Leave out clips that cannot be used, and say so.")
+@click.option(
+    "--no-hearing-check",
+    "hearing_check",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Do not ask the model what was said before the run; recorded in the results.",
+)
+@click.option("--max-requests", type=click.IntRange(min=1), help="Ask the model no more than this, this time.")
 @click.option(
     "--include-path",
     multiple=True,
@@ -107,12 +117,12 @@ def _show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
         })  # fmt: skip
         if not as_json:
             layout = plan.model.layout
-            click.echo(
+            told = (
                 f"{len(plan)} requests to {plan.model.model} over {len(plan.clips)} clips of {prepared.corpus.name} "
                 f"({seconds / 60:.1f} min of audio each time); {already} are answered already in {prepared.folder}.\n"
                 f"Compared by {', '.join(prepared.dimensions)}; read by the extractor {prepared.extractor}.\n"
                 f"The first prompt, with clip {first.clip}:\n"
             )
-            click.echo(f"{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")
+            echo(f"{told}\n{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")
     if as_json:
         print_json(data)

@@ -6,6 +6,8 @@ import json
 
 import click
 
+from vibe_harness.cli.output import echo
+
 
 @click.command(name="schema")
 @click.argument("kind", type=click.Choice(["task", "model", "corpus", "results"]))
@@ -17,4 +19,4 @@ def command(kind: str) -> None:
 
     cards: dict[str, type[Card]] = {"task": TaskCard, "model": ModelCard, "corpus": CorpusCard}
     schema = card_schema(cards[kind]) if kind in cards else json_schema()
-    click.echo(json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True))
+    echo(json.dumps(schema, indent=2, ensure_ascii=False, sort_keys=True))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from vibe_harness.cli.output import echo
+
 INCLUDE_PATH = click.option(
     "--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards."
 )
@@ -50,19 +52,19 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
 
     for task in CardIndex(include_path).tasks([name]):
         card = task.card
-        click.echo(f"{card.task} (version {card.version}, {card.kind}, digest {task.digest})\n{card.description}")
-        click.echo(f"card: {task.path}")
+        echo(f"{card.task} (version {card.version}, {card.kind}, digest {task.digest})\n{card.description}")
+        echo(f"card: {task.path}")
         if card.notes:
-            click.echo(card.notes)
+            echo(card.notes)
         for variant in card.prompts:
-            click.echo(f"\nprompt '{variant}':\n{task.prompt(variant, CLIP_TEXT)}")
-        click.echo("\nattributes:")
+            echo(f"\nprompt '{variant}':\n{task.prompt(variant, CLIP_TEXT)}")
+        echo("\nattributes:")
         for attribute, spec in card.extraction.attributes.items():
             values = "open" if spec.values == "open" else ", ".join(spec.values)
             several = f", up to {spec.up_to}" if spec.up_to > 1 else ""
             aliases = f"; {len(task.aliases[attribute])} aliases in {spec.aliases}" if spec.aliases else ""
-            click.echo(f"  {attribute}: {values}{several}{aliases}")
+            echo(f"  {attribute}: {values}{several}{aliases}")
         for dimension, names in card.dimensions.items():
-            click.echo(f"compared by {dimension}: {', '.join(names)}")
-        click.echo(f"up to {card.generation.max_tokens} tokens, temperature {card.generation.temperature:g}")
-        click.echo(f"metrics: {', '.join(card.metrics)}")
+            echo(f"compared by {dimension}: {', '.join(names)}")
+        echo(f"up to {card.generation.max_tokens} tokens, temperature {card.generation.temperature:g}")
+        echo(f"metrics: {', '.join(card.metrics)}")

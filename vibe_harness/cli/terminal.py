@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from vibe_harness.cli.output import echo, plain, write
 from vibe_harness.pipeline.progress import Progress
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from vibe_harness.pipeline.results import Results, TaskResult
     from vibe_harness.records import Score
 
@@ -35,7 +38,7 @@ class TerminalProgress(Progress):
 
 def print_json(data: Sequence[Mapping[str, Any]]) -> None:
     """Print what a program reads: one object, or an array of them where a run took several corpora."""
-    click.echo(json.dumps(data[0] if len(data) == 1 else data, indent=2, ensure_ascii=False))
+    echo(json.dumps(data[0] if len(data) == 1 else data, indent=2))  # ASCII: whole on any terminal
 
 
 def exit_code(results: Sequence[Results]) -> int:
@@ -45,13 +48,13 @@ def exit_code(results: Sequence[Results]) -> int:
 
 def print_results(results: Results, folder: Path) -> None:
     """Print the scores of a run as a table, with null band, test and coverage, and every warning in words."""
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     simulated = " (SIMULATED: not a real model)" if results.simulated else ""
     synthetic = " (synthetic speech)" if results.corpus_synthetic else ""
     title = f"{results.model}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}"
-    table = Table(title=title, title_justify="left", caption_justify="left", box=None, pad_edge=False)
+    table = Table(title=Text(plain(title)), title_justify="left", caption_justify="left", box=None, pad_edge=False)
     for heading in ("task", "dimension", "attribute"):
         table.add_column(heading)
     for heading in ("nTVD", "true shift", "95 % interval", "null 95 %", "p", "kept", "answers"):
@@ -59,24 +62,25 @@ def print_results(results: Results, folder: Path) -> None:
     for task in results.tasks:
         for score in task.scores:
             if score.metric == "ntvd":
-                table.add_row(*_cells(task, score), style="bold" if score.attribute is None else None)
+                _add_row(table, _cells(task, score), bold=score.attribute is None)
             elif score.metric == "refusal_ntvd":
-                table.add_row(*_cells(task, score, "(refusing)"))
-    console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
-    console.print(table)
+                _add_row(table, _cells(task, score, "(refusing)"))
+    _print(table, width=130)
     for task in results.tasks:
         counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
-        click.echo(f"{task.task} by {task.dimension}: {counts}")
+        echo(f"{task.task} by {task.dimension}: {counts}")
         mark = "" if task.reliable else "NOT RELIABLE: "
         for warning in task.warnings:
-            click.echo(f"  {mark}{warning}")
+            echo(f"  {mark}{warning}")
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
-        click.echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
+        echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
+    if results.hearing_check == "left out":
+        echo("The hearing check was left out: whether the model hears its clips was not asked")
     if results.bad_clips:
-        click.echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
-    click.echo(
+        echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
+    echo(
         f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
         "true shift: at least, at most, on average. "
         f"null 95 %: what chance alone reaches once in twenty. Run folder: {folder}"
@@ -106,13 +110,34 @@ def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]
 
 def print_table(headings: list[str], rows: list[list[str]]) -> None:
     """Print a plain table that fits the terminal."""
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         table.add_column(heading)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 140, highlight=False).print(table)
+        _add_row(table, row)
+    _print(table, width=140)
+
+
+def _add_row(table: Table, cells: Sequence[str], bold: bool = False) -> None:
+    """Add a row of words as they are: a group may be called "[/b]", and that is no markup."""
+    from rich.text import Text
+
+    table.add_row(*(Text(plain(cell)) for cell in cells), style="bold" if bold else None)
+
+
+def _print(table: Table, width: int) -> None:
+    """Print a table; `width` letters wide where the output is no terminal.
+
+    Through click, as all the rest: rich would end the program itself where the reader goes away.
+    """
+    from rich.console import Console
+
+    console = Console(
+        file=io.StringIO(), width=shutil.get_terminal_size().columns if sys.stdout.isatty() else width,
+        force_terminal=sys.stdout.isatty(), highlight=False,
+    )  # fmt: skip
+    with console.capture() as captured:
+        console.print(table)
+    write(captured.get())

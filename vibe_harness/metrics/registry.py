@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+GROUP_PREFIX = "group_"  # ahead of a dimension's name, in the columns of the observations: group_gender
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a person may set about scoring."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import GROUP_PREFIX
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,13 +79,16 @@ def attributes_of(frame: pd.DataFrame) -> list[str]:
 def strata_codes(frame: pd.DataFrame, speakers: Speakers, columns: Sequence[str]) -> NDArray[np.int64] | None:
     """Stratum (S,) of each speaker: the combination of the columns. None where there are no columns.
 
+    columns: names of dimensions ("gender"), which the frame holds as group_gender.
+
     Raises UserError where the data lack a column, or where it varies within a speaker.
     """
     if not columns:
         return None
     for column in columns:
-        if column not in frame:
+        if GROUP_PREFIX + column not in frame:
             raise UserError(f"no column '{column}' to permute within: the corpus does not have it")
-    rows = frame[["speaker", *columns]].drop_duplicates()
-    joined = rows.assign(stratum=rows[list(columns)].astype(str).agg(" and ".join, axis=1))
+    held = [GROUP_PREFIX + column for column in columns]
+    rows = frame[["speaker", *held]].drop_duplicates()
+    joined = rows.assign(stratum=rows[held].astype(str).agg(" and ".join, axis=1))
     return speakers_of(joined, "stratum").codes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.extraction.observe import observations
+from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.extract import READABLE, ExtractionKeys, stored_extraction
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.journal import read_journal, read_journal_offsets
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH = 5_000  # rows held in memory at a time
-GROUP_PREFIX = "group_"  # a dimension's column: group_gender
 
 
 def write_clips(path: Path, clips: Sequence[HeardClip]) -> None:

@@ -46,6 +46,8 @@ class Question:
     tau: int = 10
     permutations: int = 10_000
     skip_bad_clips: bool = False
+    hearing_check: bool = True  # ask the model what was said before the run
+    max_requests: int | None = None  # ask the model no more than this, this time
     include_path: Sequence[Path] = ()
     output_path: Path | None = None
 
@@ -212,7 +214,11 @@ def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedA
 
 
 def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
-    """Raise UserError where there is nothing to compare: no dimension, one group, or a group with a single speaker."""
+    """Raise UserError where groups cannot be compared.
+
+    So it is without a dimension, with one group, with a group of a single speaker, and where a speaker stands in two
+    groups, or in two strata that speakers are to be permuted within.
+    """
     if not dimensions:
         meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
         columns = sorted({name for clip in corpus.clips for name in clip.groups})
@@ -222,6 +228,9 @@ def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[st
         )
     for dimension in dimensions:
         groups = groups_of(clips, dimension)
+        compared = [clip for members in groups.values() for clip in members]
+        for column in (dimension, *corpus.speaker_strata.get(dimension, ())):
+            _check_one_group_a_speaker(corpus, column, compared)
         if len(groups) < 2:
             raise UserError(
                 f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among "
@@ -234,3 +243,15 @@ def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[st
                     f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the "
                     "group out of the manifest, or raise --limit"
                 )
+
+
+def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip]) -> None:
+    """Raise UserError for a speaker who stands in two groups of a column."""
+    found: dict[str, str] = {}
+    for clip in clips:
+        group = clip.groups.get(column, "none")
+        if found.setdefault(clip.speaker, group) != group:
+            raise UserError(
+                f"corpus '{corpus.name}': speaker '{clip.speaker}' stands in two groups of '{column}' "
+                f"({found[clip.speaker]}, {group}; {clip.file}): a speaker belongs to one, mend the manifest"
+            )

@@ -1,0 +1,56 @@
+"""Options from a file and overrides for a model: what is wrong is told in a line, whatever its type."""
+
+import json
+
+import pytest
+
+RUN = ("--model", "simulated", "--tasks", "advisory", "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("tau: [1, 2]", "run.yaml:1"),
+        ("tau: true", "'--tau'"),
+        ("limit: 2.7", "'--limit'"),
+        ("seed: null", "run.yaml:1"),
+        ("include_path: [[a]]", "run.yaml:1"),
+        ("include_path: 5", "5"),
+        ("output_path: [a]", "run.yaml:1"),
+        ("skip_bad_clips: perhaps", "'--skip-bad-clips'"),
+        ("dimensions: gender", "'dimension'"),
+        ("config: other.yaml", "unknown option"),
+        ("model_args: {strength: .nan}", "strength"),
+        ("model_args: {strength: 2020-01-01}", "strength"),
+        ("- a", "run.yaml:1"),
+    ],
+)
+def test_a_wrong_type_in_the_file_of_options(vibe, written, said):
+    (vibe.folder / "run.yaml").write_text(f"{written}\n", encoding="utf-8")
+    assert said in vibe.refuses("--config", "run.yaml", *RUN)
+
+
+def test_the_file_of_options_takes_the_names_that_are_typed(vibe, tones):
+    (vibe.folder / "run.yaml").write_text(
+        f"model: simulated\ntasks: advisory\ncorpus: {tones}\ndimension: gender\njson: true\ndry-run: true\nlimit: 8\n",
+        encoding="utf-8",
+    )
+    assert json.loads(vibe("--config", "run.yaml", check=0).stdout)["clips"] == 8
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "nonsense", "=1", "strength=.nan", "strength=.inf", "max_seconds=.inf", "strength={a: [1}", "layout=5",
+        "strength=" + "[" * 3000, "args={strength: 1}", "revision=[1]", "strength=!!python/object/apply:os.getcwd []",
+        "sample_rate=1e400",
+    ],
+)  # fmt: skip
+def test_overrides_that_make_no_sense(vibe, given):
+    message = vibe.refuses(*RUN, "--model-args", given)
+    assert len(message.splitlines()) == 1 and "model" in message
+
+
+def test_a_body_that_cannot_be_sent(vibe):
+    message = vibe.refuses("--model", "server", "--tasks", "advisory", "--model-args", "extra_body={a: {b: .nan}}")
+    assert "extra_body" in message

@@ -1,0 +1,76 @@
+"""What a person and a program see: hostile names do no harm, any encoding will do, a closed pipe is no failure."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19")
+
+
+def renamed(tones, female, male):
+    """The manifest of `tones` with other names for its groups and column."""
+    rows = tones.read_text(encoding="utf-8").splitlines()
+    rows = [row.replace("female", "F").replace("male", male).replace("F", female) for row in rows]
+    tones.write_text("\n".join(["file,speaker,g[/b]", *rows[1:]]) + "\n", encoding="utf-8")
+    return tones
+
+
+def test_names_that_look_like_markup_or_commands_are_shown_as_they_are(vibe, tones):
+    manifest = renamed(tones, "[bold]red[/]", "\x1b[31mred\u202e\x07")
+    done = vibe(*RUN, "--corpus", manifest, "--dimension", "g[/b]")
+    assert done.returncode in (0, 1), done.stderr
+    assert "g[/b]" in done.stdout and "[bold]red[/]: 4 speakers" in done.stdout
+    assert "\\x1b[31mred\\u202e\\x07: 4 speakers" in done.stdout
+    assert not any(sign in done.stdout + done.stderr for sign in "\x1b\u202e\x07")
+
+
+def test_a_name_with_a_line_break_and_controls_in_an_error(vibe, tones):
+    tones.write_text('file,speaker,gender\n"no\x1b[2J\u202e.wav",s0,male\n', encoding="utf-8")
+    message = vibe.refuses(*RUN, "--corpus", tones)
+    assert "\\x1b[2J\\u202e.wav" in message and "\x1b" not in message
+
+
+def run_in(vibe, environment, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "vibe_harness", *map(str, arguments)],
+        cwd=vibe.folder, capture_output=True, env={**os.environ, **environment}, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_poor_terminal_gets_a_table_and_json_that_is_json(vibe, tones, encoding):
+    manifest = renamed(tones, "女性", "männlich")
+    plain = {"LANG": "C", "LC_ALL": "C", "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    arguments = (*RUN, "--corpus", manifest, "--dimension", "g[/b]", "--output-path", "out")
+    done = run_in(vibe, plain, *arguments)
+    assert done.returncode in (0, 1) and b"nnlich: 4 speakers" in done.stdout
+    assert ("女性".encode() in done.stdout) == (encoding == "ascii")  # else its numbers: \\u5973\\u6027
+    done = run_in(vibe, plain, *arguments, "--json")
+    assert json.loads(done.stdout)["tasks"][0]["groups"].keys() == {"女性", "männlich"}
+    assert run_in(vibe, plain, "corpus", "show", manifest).returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of Unix")
+@pytest.mark.parametrize("verb", [("tasks", "list"), ("schema", "results")])
+def test_a_reader_that_goes_away_is_no_failure(vibe, verb):
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "vibe_harness", *verb], stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_an_output_that_takes_no_more_is_said_in_a_line(vibe):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "vibe_harness", "tasks", "list"], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines() == ["vibe-harness: standard output: No space left on device"]

@@ -1,0 +1,53 @@
+"""From observations to arrays of speakers, groups and values."""
+
+import pandas as pd
+import pytest
+
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.tables import speakers_of, strata_codes, value_counts
+
+
+def frame_of(rows):
+    """Observations out of (speaker, group, gender, values)."""
+    return pd.DataFrame(
+        [
+            {
+                "request": str(number), "speaker": speaker, "group": group, "group_gender": gender, "attribute": "a",
+                "reading": "value" if values else "none", "values": values,
+            }
+            for number, (speaker, group, gender, values) in enumerate(rows)
+        ]
+    )  # fmt: skip
+
+
+ROWS = [
+    ("b", "hindi", "male", ["x", "y"]),
+    ("a", "hindi", "female", ["x"]),
+    ("c", "korean", "female", []),
+    ("a", "hindi", "female", ["x"]),
+]
+
+
+def test_strata_are_found_under_the_names_that_observations_give_them():
+    frame = frame_of(ROWS)
+    speakers = speakers_of(frame)
+    assert speakers.names == ("a", "b", "c")
+    codes = strata_codes(frame, speakers, ["gender"])
+    assert codes is not None and codes.tolist() == [0, 1, 0]
+    assert strata_codes(frame, speakers, []) is None
+    with pytest.raises(UserError, match="'age'"):
+        strata_codes(frame, speakers, ["age"])
+
+
+def test_a_speaker_in_two_groups_is_refused():
+    with pytest.raises(UserError, match="'a'"):
+        speakers_of(frame_of([*ROWS, ("a", "korean", "female", [])]))
+
+
+def test_values_are_counted_by_speaker_whatever_the_order_of_arrival():
+    frame = frame_of(ROWS)
+    values, counts = value_counts(frame, speakers_of(frame))
+    assert values == ("x", "y")
+    assert counts.tolist() == [[2, 0], [1, 1], [0, 0]]
+    turned = frame.iloc[::-1]
+    assert value_counts(turned, speakers_of(turned))[1].tolist() == counts.tolist()
