@@ -176,7 +176,7 @@ def test_the_planted_shift_is_found_on_real_recordings(tmp_path):
     from vibe_harness.pipeline.results import to_json
 
     found = [
-        task_ps(to_json(evaluate(
+        task_ps(to_json(*evaluate(
             model="simulated", tasks=["story", "advisory"], corpus=str(RAVDESS), dimensions=["gender"], tau=3,
             permutations=499, seed=seed, output_path=tmp_path / str(seed),
         )))
@@ -196,7 +196,7 @@ def test_without_a_shift_the_test_rejects_one_in_twenty(tmp_path):
     from vibe_harness.pipeline.results import to_json
 
     found = [
-        task_ps(to_json(evaluate(
+        task_ps(to_json(*evaluate(
             model="simulated", model_args={"strength": 0}, tasks=["story", "advisory"], corpus=str(RAVDESS),
             dimensions=["gender"], tau=3, permutations=499, seed=seed, output_path=tmp_path / str(seed),
         )))
