@@ -25,17 +25,17 @@ RUN = ("--model", "simulated", "--tasks", "advisory", "--dry-run")
         ("- a", "run.yaml:1"),
     ],
 )
-def test_a_wrong_type_in_the_file_of_options(vibe, written, said):
-    (vibe.folder / "run.yaml").write_text(f"{written}\n", encoding="utf-8")
-    assert said in vibe.refuses("--config", "run.yaml", *RUN)
+def test_a_wrong_type_in_the_file_of_options(quick, written, said):
+    (quick.folder / "run.yaml").write_text(f"{written}\n", encoding="utf-8")
+    assert said in quick.refuses("--config", "run.yaml", *RUN)
 
 
-def test_the_file_of_options_takes_the_names_that_are_typed(vibe, tones):
-    (vibe.folder / "run.yaml").write_text(
+def test_the_file_of_options_takes_the_names_that_are_typed(quick, tones):
+    (quick.folder / "run.yaml").write_text(
         f"model: simulated\ntasks: advisory\ncorpus: {tones}\ndimension: gender\njson: true\ndry-run: true\nlimit: 8\n",
         encoding="utf-8",
     )
-    assert json.loads(vibe("--config", "run.yaml", check=0).stdout)["clips"] == 8
+    assert json.loads(quick("--config", "run.yaml", check=0).stdout)["clips"] == 8
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_the_file_of_options_takes_the_names_that_are_typed(vibe, tones):
         "sample_rate=1e400",
     ],
 )  # fmt: skip
-def test_overrides_that_make_no_sense(vibe, given):
-    message = vibe.refuses(*RUN, "--model-args", given)
+def test_overrides_that_make_no_sense(quick, given):
+    message = quick.refuses(*RUN, "--model-args", given)
     assert len(message.splitlines()) == 1 and "model" in message
 
 
-def test_a_body_that_cannot_be_sent(vibe):
-    message = vibe.refuses("--model", "server", "--tasks", "advisory", "--model-args", "extra_body={a: {b: .nan}}")
+def test_a_body_that_cannot_be_sent(quick):
+    message = quick.refuses("--model", "server", "--tasks", "advisory", "--model-args", "extra_body={a: {b: .nan}}")
     assert "extra_body" in message

@@ -96,7 +96,7 @@ def prepare(question: Question, progress: Progress) -> Prepared:
         bad_clips=bad,
         folder=Path(),
     )
-    default = Path("runs") / f"{model.model}-{corpus.name}-{digest(asked(prepared), 8)}"
+    default = Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked(prepared), 8)}"
     return replace(prepared, folder=question.output_path or default)
 
 

@@ -48,12 +48,10 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 
     dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
     """
-    import pyarrow.parquet as pq
-
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = pq.read_schema(folder.observations).names
+    names = _column_names(folder.observations)
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for name in dimensions:
         if name not in columns:
@@ -85,6 +83,23 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         tasks=results,
         variants=_variant_summaries(results),
     )
+
+
+def _column_names(path: Path) -> list[str]:
+    """Columns of the observations. Raises UserError where the file is not what a run writes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = list(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError):
+        names = []
+    if not {"task", "variant", *COLUMNS} <= set(names):
+        raise UserError(
+            f"{path}: not the observations of a run, or damaged: run the command that started the run again, which "
+            "makes them anew from its responses"
+        )
+    return names
 
 
 def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
