@@ -147,13 +147,14 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
     speakers = speakers_of(frame)
-    warnings = [*_missing_by_group(frame, speakers, settings)]
-    without = float((frame["reading"] != Reading.VALUE).mean())
-    reliable = not warnings
-    if without > WITHOUT_VALUE_LIMIT:
-        reliable = False
-        warnings.insert(0, f"{without:.0%} of the readings gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})")
+    without = frame["reading"] != Reading.VALUE
     scores = [score for name in task.card.metrics for score in METRICS.get(name).compute(frame, settings)]
+    warnings = [
+        *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
+        *_missing(frame, without),
+        *_missing_by_group(frame, speakers, settings),
+    ]
+    reliable = not warnings
     warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
     return TaskResult(
         task=task.card.task,
@@ -161,7 +162,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         variant=variant,
         dimension=dimension,
         groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
-        without_value=without,
+        without_value=float(without.mean()),
         reliable=reliable,
         warnings=warnings,
         scores=scores,
@@ -186,6 +187,16 @@ def _coverage(frame: pd.DataFrame) -> GroupCoverage:
         readings=readings,
         items_per_response=items,
     )
+
+
+def _missing(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
+    """A warning for each attribute whose share without a value is past the limit."""
+    shares = without.groupby(frame["attribute"].astype(str)).mean()
+    return [
+        f"{name}: {share:.0%} of the responses gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})"
+        for name, share in sorted(shares.items())
+        if share > WITHOUT_VALUE_LIMIT
+    ]
 
 
 def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> list[str]:
