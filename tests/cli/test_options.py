@@ -17,7 +17,8 @@ RUN = ("--model", "simulated", "--tasks", "advisory", "--dry-run")
         ("include_path: [[a]]", "run.yaml:1"),
         ("include_path: 5", "5"),
         ("output_path: [a]", "run.yaml:1"),
-        ("skip_bad_clips: perhaps", "'--skip-bad-clips'"),
+        ("skip_bad_clips: perhaps", "run.yaml:1"),
+        ("no_hearing_check: 1", "run.yaml:1"),
         ("dimensions: gender", "'dimension'"),
         ("config: other.yaml", "unknown option"),
         ("model_args: {strength: .nan}", "strength"),
@@ -36,6 +37,17 @@ def test_the_file_of_options_takes_the_names_that_are_typed(quick, tones):
         encoding="utf-8",
     )
     assert json.loads(quick("--config", "run.yaml", check=0).stdout)["clips"] == 8
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_flags_in_the_file_mean_what_they_mean_when_typed(tmp_path, given):
+    from vibe_harness.cli.run import command
+
+    word = str(given).lower()
+    (tmp_path / "run.yaml").write_text(f"no_hearing_check: {word}\nskip_bad_clips: {word}\n", encoding="utf-8")
+    arguments = ["--config", str(tmp_path / "run.yaml"), "--model", "simulated", "--tasks", "story"]
+    options = command.make_context("run", arguments).params
+    assert (options["hearing_check"], options["skip_bad_clips"]) == (not given, given)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_both_roles_over_one_server_that_misbehaves(vibe: Any, tones: Path, tmp_
             "--model", model, "--extractor", extractor, "--tasks", "story,advisory", "--corpus", tones,
             "--dimension", "gender", "--tau", 1, "--permutations", 100, "--output-path", "run",
         )  # fmt: skip
-        vibe.json(*command)
+        assert vibe.json(*command)["hearing_check"] == "passed"
         responses, extractions = (lines(next((tmp_path / "run").glob(f"{n}*"))) for n in ("responses", "extractions"))
         seen = server.seen()
         assert len(responses) == 48 and len({r["request"] for r in responses}) == 48
@@ -42,9 +42,34 @@ def test_both_roles_over_one_server_that_misbehaves(vibe: Any, tones: Path, tmp_
         readable = sum(r["outcome"] == "ok" for r in responses)
         assert len(extractions) == readable
         assert seen["played"]["bad_json"] == errors >= 1
-        assert len(seen["heard"]) == 24 and {clip["rate"] for clip in seen["heard"].values()} == {16_000}
+        silent = [clip for clip in seen["heard"].values() if clip["rms"] == 0]
+        assert len(seen["heard"]) == 24 + len(silent) and len(silent) == 1  # the hearing check's silence
+        assert {clip["rate"] for clip in seen["heard"].values()} == {16_000}
         assert seen["last"]["response_format"]["type"] == "json_schema"
         before = sum(seen["asked"].values())
         vibe.json(*command)  # the same command again asks for what failed, and for nothing else
         again = sum(server.seen()["asked"].values()) - before
         assert again == errors
+
+
+def test_without_a_hearing_check_the_results_say_so(vibe: Any, tones: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        model, extractor = cards(tmp_path, server.url)
+        results = vibe.json(
+            "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
+            "--permutations", 20, "--no-hearing-check",
+        )  # fmt: skip
+        assert results["hearing_check"] == "left out"
+        assert all(clip["rms"] > 0 for clip in server.seen()["heard"].values())
+
+
+def test_a_budget_of_requests_stops_the_run_and_keeps_what_was_answered(vibe: Any, tones: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        model, extractor = cards(tmp_path, server.url)
+        command = (
+            "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
+            "--permutations", 20, "--output-path", "run", "--max-requests", 10,
+        )  # fmt: skip
+        done = vibe(*command)
+        assert done.returncode == 3 and "--max-requests" in done.stderr and "Traceback" not in done.stderr
+        assert len(lines(tmp_path / "run" / "responses.jsonl")) == 10

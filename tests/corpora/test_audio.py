@@ -150,10 +150,11 @@ def test_the_shortest_clip(tmp_path: Path) -> None:
         np.random.default_rng(1).standard_normal(32_000) * 10 ** (-50 / 20),
         np.random.default_rng(1).standard_normal(32_000) * 10 ** (-42 / 20),
         np.where(np.arange(32_000) == 9_000, 0.9, 0.0),  # one click
+        speechlike(2.0) * 10 ** (-60 / 20),  # moves as speech does, and nobody could hear it
     ],
 )
 def test_a_clip_of_ordinary_size_without_speech(tmp_path: Path, wave: np.ndarray) -> None:
-    path = write(tmp_path / "1076_MTI_SAD_XX.wav", wave.astype(np.float32))
+    path = write(tmp_path / "1076_MTI_SAD_XX.wav", wave.astype(np.float32), subtype="PCM_24")
     assert _fault(path) is Fault.SILENT
     assert isinstance(check_audio(path, silence=True), CheckedAudio)
 

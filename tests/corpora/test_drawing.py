@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vibe_harness.corpora.drawing import draw_clips, groups_of
@@ -52,6 +52,7 @@ def test_without_dimensions_speakers_are_drawn_evenly() -> None:
     assert set(Counter(clip.speaker for clip in draw_clips(SKEWED, 10, [], 0)).values()) == {2}
 
 
+@settings(deadline=None)
 @given(
     per_speaker=st.lists(
         st.tuples(st.sampled_from("abcdef"), st.sampled_from(["female", "male", ""]), st.integers(1, 6)),
@@ -70,6 +71,12 @@ def test_always_exactly_as_many_as_asked_and_nested(
     assert len(drawn) == min(limit, len(clips)) == len({clip.id for clip in drawn})
     more = {clip.id for clip in draw_clips(clips, limit + 1, ["gender"], seed)}
     assert {clip.id for clip in drawn} <= more
+
+
+def test_which_speakers_and_clips_are_drawn_follows_the_seed() -> None:
+    many = _clips([(f"f{i}", "female", 4) for i in range(9)] + [(f"m{i}", "male", 4) for i in range(9)])
+    drawn = [clip for seed in range(30) for clip in draw_clips(many, 2, ["gender"], seed)]
+    assert len({clip.speaker for clip in drawn}) > 12 and len({clip.file[-5] for clip in drawn}) == 4
 
 
 def test_refusals() -> None:

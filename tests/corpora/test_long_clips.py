@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vibe_harness.corpora.long_clips import split
 from vibe_harness.records import Waveform
 
 
+@settings(deadline=None)
 @given(st.integers(1, 40_000), st.floats(0.1, 3.0), st.integers(0, 9))
 def test_nothing_is_lost_and_nothing_is_too_long(length: int, longest: float, seed: int) -> None:
     wave = Waveform(np.random.default_rng(seed).standard_normal(length).astype(np.float32), 8_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vibe_harness.corpora.manifest import load_manifest
@@ -177,6 +177,7 @@ def test_a_link_out_of_the_folder_is_refused_and_one_within_is_not(tmp_path: Pat
 cells = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8).map(str.strip).filter(bool)
 
 
+@settings(deadline=None)
 @given(speakers=st.lists(cells, min_size=1, max_size=8), group=cells)
 def test_any_text_survives(speakers: list[str], group: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("any")

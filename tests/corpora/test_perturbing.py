@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.corpora.layouts import crema_d
@@ -62,6 +62,7 @@ def test_a_group_without_semitones() -> None:
         perturbed(TONE, Perturbation(pitch={"gender": {"male": 3}}), CLIP)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz")), min_size=1, max_size=24), st.integers(0, 5))
 def test_swapped_clips_play_another_speaker_of_the_same_sentence(pairs: list[tuple[str, str]], seed: int) -> None:
     clips = [Clip(f"c/{s}/{i}", f"{i}.wav", s, {}, None, sentence) for i, (s, sentence) in enumerate(pairs)]

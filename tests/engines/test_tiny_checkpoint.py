@@ -156,7 +156,9 @@ def test_the_models_own_chat_template_gives_the_same_tokens(
 
 def test_vllms_server_gives_the_same_tokens(server: str, by_transformers: dict[str, Response]) -> None:
     served = ModelCard(model="tiny", backend="openai", id="tiny", connection={"base_url": server, "concurrency": 8})
-    same(by_transformers, answers(OpenAIEngine(served, ())))
+    engine = OpenAIEngine(served, ())
+    assert engine.describe()["engine"].startswith("vllm 0.")
+    same(by_transformers, answers(engine))
 
 
 def test_a_clip_that_would_not_be_heard_stops_the_run(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,4 +236,6 @@ def test_a_whole_run(backend: str, checkpoint: Path, tmp_path: Path, request: py
     read = [json.loads(line) for line in (tmp_path / "run/extractions.jsonl").read_text().splitlines()]
     answered = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     assert len(answered) == 8 and {r["outcome"] for r in answered} <= {"ok", "truncated", "empty"}
-    assert len(read) == sum(r["outcome"] in ("ok", "truncated") for r in answered) and not any(r["error"] for r in read)
+    assert len(read) == sum(r["outcome"] in ("ok", "truncated") for r in answered)
+    # Random weights may fill an open string up to the token limit, which is then unparsed; no call fails.
+    assert not any("error" in r["readings"].values() for r in read)

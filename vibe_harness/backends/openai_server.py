@@ -87,6 +87,8 @@ class OpenAIEngine:
         self.connection = OpenAIConnection.model_validate(card.connection)
         self._key = read_key(self.connection.api_key_env)
         self._answered = False
+        self._served: list[str] = []  # the models that the server lists
+        self._engine: str | None = None  # what the server is, where it says so
         self._dispatcher = Dispatcher(self.connection)
         self._client = openai.AsyncOpenAI(
             base_url=self.connection.base_url,
@@ -96,7 +98,7 @@ class OpenAIEngine:
             http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
         )
         try:
-            self._served = self._dispatcher.wait_for(self._probe())
+            self._dispatcher.wait_for(self._probe())
         except BaseException:
             self.close()
             raise
@@ -111,6 +113,8 @@ class OpenAIEngine:
             "server": self.connection.base_url,
             "structured_output": self.arguments.structured_output,
         }
+        if self._engine:
+            described["engine"] = self._engine
         if self.arguments.omit:
             described["not_sent"] = ", ".join(self.arguments.omit)
         return described
@@ -187,32 +191,42 @@ class OpenAIEngine:
             wait_s=asked_wait(error.response.headers),
         )
 
-    async def _probe(self) -> list[str] | None:
-        """The models that the server says it serves, or None where it has no such list."""
+    async def _probe(self) -> None:
+        """Find the server, and the model in its list where it has one, before the run's first request."""
         import openai
 
         url = self.connection.base_url
         try:
-            reply: Any = await self._client.get(
-                "/models", cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1}
-            )
-        except openai.APIStatusError as error:
-            if error.status_code == 401:
-                raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
-            return None
+            reply = await self._get("/models")
         except openai.APIConnectionError as error:
             raise EngineError(
                 f"no server answers at {url} ({_cause(error)}): start it, or name another with "
                 "--model-args base_url=http://HOST:PORT/v1"
             ) from None
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            return None
-        served = _model_names(reply)
-        known = {name.removeprefix("models/") for name in served} | set(served)
-        if served and self.card.id not in known and not any("*" in name for name in served):
-            self._served = served
+        except openai.AuthenticationError as error:
+            raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
+        except (openai.APIStatusError, json.JSONDecodeError, UnicodeDecodeError):
+            return  # a server without this list: the first request will tell
+        rows = reply.get("data") if isinstance(reply, dict) else None
+        rows = [row for row in rows or [] if isinstance(row, dict) and isinstance(row.get("id"), str)]
+        self._served = [row["id"] for row in rows]
+        known = {name.removeprefix("models/") for name in self._served} | set(self._served)
+        if rows and self.card.id not in known and not any("*" in name for name in known):
             raise EngineError(self._no_such_model(f"it does not serve '{self.card.id}'"))
-        return served or None
+        if any(row.get("owned_by") == "vllm" for row in rows):
+            self._engine = await self._vllm_version(url.removesuffix("/v1"))
+
+    async def _vllm_version(self, root: str) -> str:
+        import openai
+
+        try:
+            about = await self._get(f"{root}/version")
+        except (openai.APIError, json.JSONDecodeError, UnicodeDecodeError):
+            return "vllm"  # behind a proxy that passes on the API alone
+        return f"vllm {about.get('version')}" if isinstance(about, dict) else "vllm"
+
+    async def _get(self, path: str) -> Any:
+        return await self._client.get(path, cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1})
 
     def _key_trouble(self, status: int, said: str) -> str:
         variable = self.connection.api_key_env
@@ -220,8 +234,8 @@ class OpenAIEngine:
         return f"{self.connection.base_url} refuses the key (HTTP {status}: {said}): {todo}"
 
     def _no_such_model(self, said: str) -> str:
-        served = getattr(self, "_served", None)
-        todo = f"It serves: {', '.join(sorted(served)[:20])}" if served else "Check the address (/v1?) and the id"
+        listed = ", ".join(sorted(self._served)[:20])
+        todo = f"It serves: {listed}" if listed else "Check the address (/v1?) and the id"
         return f"{self.connection.base_url} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
 
 
@@ -236,8 +250,3 @@ def _cause(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error) or type(error).__name__
-
-
-def _model_names(reply: Any) -> list[str]:
-    rows = reply.get("data") if isinstance(reply, dict) else None
-    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)] if rows else []

@@ -160,7 +160,13 @@ class CardIndex:
         return task
 
     def model(self, name: str) -> ModelCard:
-        """The model card of that name, or in that file."""
+        """The model card of that name, or in that file; or, for 'hf:ORG/NAME' and 'vllm:ORG/NAME', one made up.
+
+        A card that is made up has no layout: the prompt is what the model's own chat template makes of it.
+        """
+        engine, colon, hub_id = name.partition(":")
+        if colon and engine in ("hf", "vllm"):
+            return ModelCard(model=hub_id.strip("/").replace("/", "--"), backend=engine, id=hub_id)
         if name.endswith((".yaml", ".yml")):
             path = Path(name)
         else:

@@ -55,6 +55,15 @@ if TYPE_CHECKING:
 @click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--skip-bad-clips", is_flag=True, help="Leave out clips that cannot be used, and say so.")
 @click.option(
+    "--no-hearing-check",
+    "hearing_check",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Do not ask the model what was said before the run; recorded in the results.",
+)
+@click.option("--max-requests", type=click.IntRange(min=1), help="Ask the model no more than this, this time.")
+@click.option(
     "--include-path",
     multiple=True,
     type=click.Path(path_type=Path),

@@ -11,6 +11,7 @@ from vibe_harness.cli.output import echo
 INCLUDE_PATH = click.option(
     "--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards."
 )
+CLIP_TEXT = "[what the clip says]"  # for prompts that quote it
 
 
 @click.group(name="tasks")
@@ -56,7 +57,7 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
         if card.notes:
             echo(card.notes)
         for variant in card.prompts:
-            echo(f"\nprompt '{variant}':\n{task.prompt(variant, None)}")
+            echo(f"\nprompt '{variant}':\n{task.prompt(variant, CLIP_TEXT)}")
         echo("\nattributes:")
         for attribute, spec in card.extraction.attributes.items():
             values = "open" if spec.values == "open" else ", ".join(spec.values)

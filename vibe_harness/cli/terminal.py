@@ -74,6 +74,8 @@ def print_results(results: Results, folder: Path) -> None:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
         echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
+    if results.hearing_check == "left out":
+        echo("The hearing check was left out: whether the model hears its clips was not asked")
     if results.bad_clips:
         echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
     echo(

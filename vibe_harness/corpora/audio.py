@@ -114,7 +114,7 @@ def check_audio(path: Path, silence: bool = False) -> CheckedAudio | BadAudio:
         format=decoded.format,
         subtype=decoded.subtype,
         sha256=waveform_hash(wave),
-        level_db=_decibels(power[pauses:].mean()),
+        level_db=_decibels(power[pauses:].sum() / (len(power) - pauses)),
         clipped=_clipped(wave.samples),
         pauses=pauses / len(power),
     )

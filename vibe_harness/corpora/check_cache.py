@@ -12,6 +12,7 @@ from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.checking import check_files
 
 VERSION = "1"  # of the checks: raised when they measure or judge otherwise
+_ABSENT = (-1, -1)
 _KEY = b"vibe_harness.checks"
 _FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type), "string") for field in
            dataclasses.fields(CheckedAudio)}  # fmt: skip
@@ -30,21 +31,21 @@ def check_cached(
     root: Path, files: Sequence[str], known: Mapping[str, Entry], workers: int
 ) -> Iterator[tuple[str, Entry]]:
     """Each file below `root` with its check, in order: the known one where size and time still agree."""
-    stale: list[str] = []
+    stale: dict[str, Path] = {}
     stats: dict[str, tuple[int, int]] = {}
     for file in files:
+        path = root / file
         try:
-            status = (root / file).stat()
+            status = path.stat()
             stats[file] = (status.st_size, status.st_mtime_ns)
         except OSError:
-            stats[file] = (-1, -1)  # check_audio says what is wrong
+            stats[file] = _ABSENT  # check_audio says what is wrong
         entry = known.get(file)
-        if entry is None or (entry.size, entry.mtime_ns) != stats[file] or stats[file] == (-1, -1):
-            stale.append(file)
-    waiting = set(stale)
-    results = check_files([root / file for file in stale], workers)
+        if entry is None or (entry.size, entry.mtime_ns) != stats[file] or stats[file] == _ABSENT:
+            stale[file] = path
+    results = check_files(list(stale.values()), workers)
     for file in files:
-        yield file, Entry(*stats[file], next(results)) if file in waiting else known[file]
+        yield file, Entry(*stats[file], next(results)) if file in stale else known[file]
 
 
 def load_checks(path: Path, root: Path) -> dict[str, Entry]:

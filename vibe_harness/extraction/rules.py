@@ -15,9 +15,13 @@ from vibe_harness.extraction.canonical import Canonicaliser, canonicalisers
 from vibe_harness.extraction.parse import unknown_words
 from vibe_harness.records import Extraction, Reading, Response
 
-VERSION = 1
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_SEPARATOR = re.compile(r"\s*[,;/]\s*(?:and\s+)?|\s+and\s+|\s+&\s+")
+VERSION = 2
+REFUSED_WITHIN = 200  # characters from the beginning in which a refusal is looked for
+_BULLET = re.compile(r"\s*(?:[-*•–]|#+|\d+[.)])\s+")
+_MARKS = re.compile(r"[,;\n]")
+_WORDS = re.compile(r"\s+and\s+|\s*[/&]\s*")
+_AND = re.compile(r"\s*and\s+")
+_TRIMMED = " \t\r\"'“”‘’.!"
 
 
 class RulesExtractor:
@@ -45,62 +49,89 @@ class RulesExtractor:
 
 
 def read_labelled(task: Task, response: Response) -> Extraction:
-    """Read the labelled lines of one response."""
-    patterns = _patterns(task)
-    found: dict[str, list[str]] = {}
-    current: str | None = None
-    for line in response.text.splitlines():
-        plain = line.replace("**", "").replace("__", "").strip()
-        match = next(((name, m) for name, pattern in patterns.items() if (m := pattern.match(plain))), None)
-        if match:
-            current = match[0] if match[0] not in found else None
-            if current is not None:
-                found[current] = [match[1]["value"]] if match[1]["value"] else []
-        elif current is not None and not _filled(found[current]) and _BULLET.match(plain):
-            found[current].append(f"\n{_BULLET.sub('', plain)}")  # an item of the list under a bare label
-        elif plain:
-            current = None
+    """Read the labelled lines of one response.
+
+    A label is the card's or the attribute's name, in any case, in bold or after a bullet, and ends with a colon or a
+    dash. Its value is the rest of the line or, where that is empty, the bulleted or numbered lines right below. A list
+    is split at commas, semicolons, slashes and "and", unless the card knows the whole as one value.
+    """
+    found = _labelled(task, response.text)
     readings: dict[str, Reading] = {}
     raw: dict[str, tuple[str, ...]] = {}
-    attributes = task.card.extraction.attributes
     for name, canonicaliser in canonicalisers(task).items():
-        readings[name], values = _read(found.get(name, []), attributes[name], canonicaliser)
+        attribute = task.card.extraction.attributes[name]
+        readings[name], values = _read(found.get(name, ""), attribute, canonicaliser)
         if values:
             raw[name] = values
-    refused = not found and _begins_like_a_refusal(response.text)
+    answered = not {Reading.VALUE, Reading.UNPARSED}.isdisjoint(readings.values())
+    refused = not answered and _refuses(response.text)
     return Extraction(response.request, readings, raw, refused=refused)
 
 
-def _filled(parts: list[str]) -> bool:
-    return bool(parts) and not parts[0].startswith("\n")
+def _labelled(task: Task, text: str) -> dict[str, str]:
+    """Attribute -> what stands after its first label; the lines of a list below it are joined with line breaks."""
+    label = _labels(task)
+    found: dict[str, str] = {}
+    listing: str | None = None  # the attribute whose list may go on with this line
+    for line in text.splitlines():
+        line = line.replace("**", "").replace("__", "")
+        bullet = _BULLET.match(line)
+        line = line[bullet.end() if bullet else 0 :].replace("*", "").strip()
+        if match := label.match(line):
+            name, value = str(match.lastgroup), line[match.end() :].strip()
+            listing = None if value or name in found else name
+            found.setdefault(name, value)
+        elif bullet and listing is not None:
+            found[listing] = f"{found[listing]}\n{line}"
+        elif line:
+            listing = None
+    return found
 
 
-def _read(parts: list[str], attribute: Attribute, canonicaliser: Canonicaliser) -> tuple[Reading, tuple[str, ...]]:
-    pieces = [part.strip().rstrip(".!").strip(" \"'“”*") for part in parts]
-    if attribute.up_to > 1:
-        pieces = [item.strip(" \"'“”*.") for piece in pieces for item in _SEPARATOR.split(piece)]
-    pieces = [piece for piece in pieces if piece]
-    if not pieces:
+def _read(text: str, attribute: Attribute, canonicaliser: Canonicaliser) -> tuple[Reading, tuple[str, ...]]:
+    items = _items(text, canonicaliser) if attribute.up_to > 1 else text.split("\n")
+    items = [item for item in (item.strip(_TRIMMED) for item in items) if item]
+    if not items:
         return Reading.NONE, ()
-    values = [piece for piece in pieces if canonicaliser.is_known(piece) or fold(piece) not in unknown_words()]
+    values = tuple(item for item in items if not _is_unknown(item, canonicaliser))
     if not values:
         return Reading.UNKNOWN, ()
     if len(values) > attribute.up_to or any(canonicaliser.canonical(value) is None for value in values):
         return Reading.UNPARSED, ()
-    return Reading.VALUE, tuple(values)
+    return Reading.VALUE, values
+
+
+def _items(text: str, canonicaliser: Canonicaliser) -> list[str]:
+    """The items of a list, as written."""
+    items: list[str] = []
+    whole = [text] if _is_word(text, canonicaliser) else _MARKS.split(text)
+    for part in whole:
+        bullet = _BULLET.match(part) or _AND.match(part)
+        part = part[bullet.end() if bullet else 0 :]
+        parts = [part] if _is_word(part, canonicaliser) else _WORDS.split(part)
+        items += parts
+    return items
+
+
+def _is_word(text: str, canonicaliser: Canonicaliser) -> bool:
+    """Whether a text that may look like a list is one word of the card's, or one for "unknown" ("n/a")."""
+    return canonicaliser.is_known(text) or fold(text) in unknown_words()
+
+
+def _is_unknown(text: str, canonicaliser: Canonicaliser) -> bool:
+    """Whether a text says that the attribute is not settled. The card's own values come first ("uncertain")."""
+    return fold(text) in unknown_words() and not canonicaliser.is_known(text)
 
 
 @lru_cache(maxsize=64)
-def _patterns(task: Task) -> Mapping[str, re.Pattern[str]]:
-    """For each attribute, a line that begins with its label; longer labels first, so that none hides another."""
-    labels = {name: spec.label or name.replace("_", " ") for name, spec in task.card.extraction.attributes.items()}
-    ordered = sorted(labels.items(), key=lambda item: -len(item[1]))
-    return {
-        name: re.compile(
-            rf"(?:[-*•#]+\s*|\d+[.)]\s*)?{re.escape(label)}\s*(?::|\s[-–—])\s*(?P<value>.*)$", re.IGNORECASE
-        )
-        for name, label in ordered
-    }
+def _labels(task: Task) -> re.Pattern[str]:
+    """A line that begins with a label; the group that matched is named like the attribute."""
+    groups = []
+    for name, spec in task.card.extraction.attributes.items():
+        labels = {name.replace("_", " "), spec.label or ""} - {""}
+        words = (r"[\s_]+".join(map(re.escape, label.split())) for label in sorted(labels))
+        groups.append(f"(?P<{name}>{'|'.join(words)})")
+    return re.compile(rf"(?:{'|'.join(groups)})(?:\s*:|\s+[-–—])", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
@@ -109,5 +140,6 @@ def _refusal_phrases() -> tuple[str, ...]:
     return tuple(line for line in text.splitlines() if line and not line.startswith("#"))
 
 
-def _begins_like_a_refusal(text: str) -> bool:
-    return text.strip().replace("’", "'").casefold().startswith(_refusal_phrases())
+def _refuses(text: str) -> bool:
+    beginning = text[:REFUSED_WITHIN].replace("’", "'").casefold()
+    return any(phrase in beginning for phrase in _refusal_phrases())

@@ -6,11 +6,18 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from vibe_harness.backends.guards import Budget, watched
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.errors import EngineError
 from vibe_harness.pipeline.journal import Journal, read_journal
 from vibe_harness.pipeline.plan import Plan
 from vibe_harness.records import Outcome, Request
+
+
+def _served(path: Path) -> str | None:
+    """The model that gave the answers stored so far, as it named itself."""
+    return next((record["served_model"] for record in read_journal(path) if record["served_model"]), None)
+
 
 Tick = Callable[[int], None]
 
@@ -20,11 +27,12 @@ def answered(path: Path) -> set[str]:
     return {record["request"] for record in read_journal(path) if record["outcome"] != Outcome.ERROR}
 
 
-def generate(plan: Plan, backend: Backend, path: Path, tick: Tick) -> int:
+def generate(plan: Plan, backend: Backend, path: Path, tick: Tick, budget: Budget | None = None) -> int:
     """Ask what is not answered yet, and store each response as it arrives; returns how many were asked.
 
     tick(n) is called with the number of requests done, the earlier ones included. Raises EngineError where the
-    backend answers what it was not asked, twice, or not at all.
+    backend answers what it was not asked, twice, or not at all, where another model answers than the one that gave the
+    answers stored so far, and where the budget is used up.
     """
     done = answered(path)
     waiting: dict[str, Request] = {}
@@ -38,7 +46,7 @@ def generate(plan: Plan, backend: Backend, path: Path, tick: Tick) -> int:
     asked = 0
     tick(len(done))
     with Journal(path) as journal:
-        for response in backend.generate(pending()):
+        for response in watched(backend, pending(), served=_served(path), budget=budget):
             request = waiting.pop(response.request, None)
             if request is None:
                 raise EngineError(f"the backend answered request {response.request} twice, or without being asked")

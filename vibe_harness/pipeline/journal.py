@@ -145,6 +145,10 @@ def _is_object(record: Any) -> bool:
     return isinstance(record, dict)
 
 
+def _is_engine(record: Any) -> bool:
+    return isinstance(record, dict) and isinstance(record.get("role"), str)
+
+
 def _is_response(record: Any) -> bool:
     return (
         isinstance(record, dict)
@@ -172,4 +176,8 @@ def _is_extraction(record: Any) -> bool:
 _OUTCOMES = [str(outcome) for outcome in Outcome]
 _READINGS = [str(reading) for reading in Reading]
 # The journals of a run folder are known by their names; what is read from them is checked, for people edit them.
-_FITS: Mapping[str, Callable[[Any], bool]] = {"responses.jsonl": _is_response, "extractions.jsonl": _is_extraction}
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "engines.jsonl": _is_engine,
+    "responses.jsonl": _is_response,
+    "extractions.jsonl": _is_extraction,
+}

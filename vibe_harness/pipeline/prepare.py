@@ -46,6 +46,8 @@ class Question:
     tau: int = 10
     permutations: int = 10_000
     skip_bad_clips: bool = False
+    hearing_check: bool = True  # ask the model what was said before the run
+    max_requests: int | None = None  # ask the model no more than this, this time
     include_path: Sequence[Path] = ()
     output_path: Path | None = None
 

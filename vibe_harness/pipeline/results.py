@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -67,6 +67,7 @@ class Results:
     tau: int
     permutations: int
     seed: int
+    hearing_check: Literal["passed", "left out", "simulated"]  # a simulated model is not asked
     bad_clips: Mapping[str, str]  # clips left out with --skip-bad-clips -> reason
     tasks: Sequence[TaskResult]
     variants: Sequence[VariantSummary] = ()  # tasks that were asked in more than one wording

@@ -5,8 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import closing
+from functools import partial
+from typing import Any
 
-from vibe_harness.backends.protocol import BACKENDS
+from vibe_harness.backends.guards import Budget
+from vibe_harness.backends.hearing_check import check_hearing
+from vibe_harness.backends.protocol import BACKENDS, Backend
+from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import open_extractor
 from vibe_harness.pipeline.extract import READABLE, extract
@@ -16,7 +21,7 @@ from vibe_harness.pipeline.observe import write_clips, write_observations
 from vibe_harness.pipeline.prepare import Prepared, asked, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
 from vibe_harness.pipeline.score import score_run
 from vibe_harness.records import Outcome
 
@@ -48,10 +53,27 @@ def _generate(prepared: Prepared, folder: RunFolder, progress: Progress) -> None
         engine = BACKENDS.get(plan.model.backend)
         with closing(engine(plan.model, plan.tasks)) as backend:
             _note_engine(folder, "model", backend.describe())
-            generate(plan, backend, folder.responses, tick)
+            _check_hearing(prepared, backend, folder)
+            generate(plan, backend, folder.responses, tick, Budget(max_requests=prepared.question.max_requests))
     errors = [r["error"] for r in read_journal(folder.responses) if r["request"] in planned]
     if errors and all(error is not None for error in errors):
         raise EngineError(f"every request to '{plan.model.model}' failed. The first: {errors[0]}")
+
+
+def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> None:
+    """Ask the model what was said in up to three clips and in silence; what it wrote goes into the run folder.
+
+    Raises EngineError where it writes the same for all of them. Not asked of the simulated model, which hears pitch and
+    timbre but no words.
+    """
+    plan = prepared.plan
+    if plan.model.simulated or not prepared.question.hearing_check or folder.hearing_passed():
+        return
+    by_words = {heard.clip.sentence_id or heard.clip.text or heard.clip.id: heard for heard in plan.clips}
+    different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
+    clips = [(heard.clip.id, partial(read_audio, heard.path, plan.model.sample_rate)) for heard in different]
+    heard = check_hearing(backend, plan.model, clips)
+    _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
 
 
 def _extract(prepared: Prepared, folder: RunFolder, progress: Progress) -> None:
@@ -69,6 +91,6 @@ def _extract(prepared: Prepared, folder: RunFolder, progress: Progress) -> None:
         write_observations(folder, clips, planned, extractor, tasks)
 
 
-def _note_engine(folder: RunFolder, role: str, description: Mapping[str, str]) -> None:
+def _note_engine(folder: RunFolder, role: str, description: Mapping[str, Any]) -> None:
     with Journal(folder.engines) as journal:
         journal.append({"role": role, **description, "time": time.time()})

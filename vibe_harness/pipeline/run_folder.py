@@ -17,8 +17,10 @@ from pydantic import TypeAdapter, ValidationError
 from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import PART, read_json, write_json
+from vibe_harness.pipeline.journal import read_journal
 
 FORMAT = 1
+HEARING_CHECK = "hearing check"  # role of its entry in engines.jsonl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,10 @@ class RunFolder:
         except ValidationError as error:
             fault = error.errors()[0]
             raise UserError(f"{self.asked}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+    def hearing_passed(self) -> bool:
+        """Whether the model has passed the hearing check in this run."""
+        return any(entry["role"] == HEARING_CHECK for entry in read_journal(self.engines))
 
     def _read(self) -> dict[str, Any]:
         if not self.asked.is_file():

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
 from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
-from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
+from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.records import Outcome, Reading
 from vibe_harness.registry import did_you_mean
 
@@ -79,6 +79,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         tau=settings.tau,
         permutations=settings.permutations,
         seed=settings.seed,
+        hearing_check=_hearing(folder, record),
         bad_clips=record.bad_clips,
         tasks=results,
         variants=_variant_summaries(results),
@@ -100,6 +101,12 @@ def _column_names(path: Path) -> list[str]:
             "makes them anew from its responses"
         )
     return names
+
+
+def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated"]:
+    if record.model.simulated:
+        return "simulated"
+    return "passed" if folder.hearing_passed() else "left out"
 
 
 def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:

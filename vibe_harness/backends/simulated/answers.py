@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import Field, PositiveFloat, ValidationError
 
 from vibe_harness.backends.simulated.hearing import Heard
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import Card
+from vibe_harness.cards.schema import Attribute, Card
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.errors import UserError
 
 Floats = NDArray[np.float64]
 ANSWERS = Path(__file__).with_name("answers.yaml")
-OPEN_WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "island", "juniper")
+OPEN_WORDS = (
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heath",
+    "island",
+    "juniper",
+    "lagoon",
+    "meadow",
+)
 
 
 class _AttributeCard(Card):
-    """moved_by: what shifts it. draws: values an answer names. values: value -> weights (base, low, high)."""
+    """moved_by: what shifts it. draws: values an answer names. values: value -> weights (base, low, high), none 0."""
 
-    moved_by: str
-    draws: int = 1
-    values: dict[str, tuple[float, float, float]]
+    moved_by: Literal["pitch", "timbre"]
+    draws: int = Field(1, ge=1, le=3)
+    values: dict[str, tuple[PositiveFloat, PositiveFloat, PositiveFloat]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,21 +93,27 @@ def _orders(values: int, draws: int) -> NDArray[np.int64]:
 
 
 def choices_of(task: Task) -> dict[str, Choices]:
-    """The choices of each attribute of a task: from answers.yaml, or made up from the card of a task of the user's."""
+    """The choices of each attribute of a task: from answers.yaml, or made up from its card where that has none.
+
+    What answers.yaml has counts for a card of the same task and attribute whose values are open or the same.
+    """
     written = _answers().get(task.name, {})
     found = {}
     for name, spec in task.card.extraction.attributes.items():
-        if name in written:
-            found[name] = written[name]
-            continue
-        values = OPEN_WORDS if spec.values == "open" else tuple(spec.values)
-        rising = np.arange(1.0, len(values) + 1)
-        base = np.ones(len(values))
-        found[name] = Choices(
-            "pitch", values, base / base.sum(), rising[::-1] / rising.sum(), rising / rising.sum(),
-            min(spec.up_to, 3, len(values)),
-        )  # fmt: skip
+        choices = written.get(name)
+        if choices is None or (spec.values != "open" and set(spec.values) != set(choices.values)):
+            choices = _made_up(spec)
+        found[name] = replace(choices, draws=min(choices.draws, spec.up_to))
     return found
+
+
+def _made_up(attribute: Attribute) -> Choices:
+    """All values alike at strength 0; the first are for a low voice and the last for a high one."""
+    values = OPEN_WORDS if attribute.values == "open" else tuple(attribute.values)
+    rising = np.arange(1.0, len(values) + 1)
+    rising /= rising.sum()
+    base = np.full(len(values), 1 / len(values))
+    return Choices("pitch", values, base, rising[::-1], rising, draws=min(3, len(values)))
 
 
 @lru_cache(maxsize=1)

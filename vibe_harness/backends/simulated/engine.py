@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
-import numpy as np
 from pydantic import Field
 
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.simulated.answers import Choices, choices_of
+from vibe_harness.backends.simulated.chance import Chance
 from vibe_harness.backends.simulated.hearing import Heard, hear_once
-from vibe_harness.backends.simulated.prose import REFUSALS, answer, sentence
+from vibe_harness.backends.simulated.prose import answer, refusal
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
 from vibe_harness.records import Outcome, Request, Response
 
-VERSION = 1
-BREAKAGES = ("dropped", "unclear", "cut")
+VERSION = 2
+BREAKAGES = ("unlabelled", "unclear", "cut")
+REMEMBERED = 1_024  # shares kept, by what was heard
 
 
 class Arguments(Options):
     strength: float = Field(0.7, ge=0, le=1, description="how far a voice shifts the choice of words")
     refusal_rate: float = Field(0.02, ge=0, le=1, description="share of refused requests")
-    refusal_shift: float = Field(0.0, ge=-1, le=1, description="added to the rate for a high voice, less it for a low")
+    refusal_shift: float = Field(
+        0.0, ge=-1, le=1, description="refusal rate of the highest voice less that of the lowest"
+    )
     breakage_rate: float = Field(0.02, ge=0, le=1, description="share of answers that break the format")
+
+    def refusal_chance(self, heard: Heard) -> float:
+        """Probability that a request with this voice is refused."""
+        return min(max(self.refusal_rate + self.refusal_shift * (heard.pitch - 0.5), 0.0), 1.0)
 
 
 class Connection(Options):
@@ -32,15 +41,19 @@ class Connection(Options):
 
 
 class SimulatedEngine:
-    """Answers from the waveform alone. The same request gives the same answer on any machine and in any order."""
+    """Answers from the waveform alone. The same request gives the same answer on any machine and in any order.
+
+    Everything random comes from a generator seeded by a digest of the request's seed and id.
+    """
 
     Arguments = Arguments
     Connection = Connection
 
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        self.arguments = Arguments.model_validate(card.args)
-        self._tasks = {task.name: task for task in tasks}
-        self._choices: dict[str, dict[str, Choices]] = {task.name: choices_of(task) for task in tasks}
+        self._arguments = Arguments.model_validate(card.args)
+        self._choices = {task.name: choices_of(task) for task in tasks}
+        self._labels = {task.name: _labels(task) for task in tasks}
+        self._shares = lru_cache(maxsize=REMEMBERED)(self._shares_heard)
 
     def describe(self) -> Mapping[str, str]:
         return {"engine": "simulated (not a real model)", "version": str(VERSION)}
@@ -53,47 +66,53 @@ class SimulatedEngine:
         return
 
     def _respond(self, request: Request) -> Response:
-        if request.audio is None or request.task not in self._tasks:
-            raise UserError("the simulated model answers tasks that come with a clip: it is no extractor")
+        if request.audio is None:
+            raise UserError("the simulated model answers what comes with a clip only: name another --extractor")
         heard = hear_once(request.audio())
-        rng = np.random.default_rng([request.generation.seed, int(request.id[:16], 16)])
-        refusal = self.arguments.refusal_rate + self.arguments.refusal_shift * (2 * heard.pitch - 1) / 2
-        if rng.random() < refusal:
-            text = f"{sentence(REFUSALS, rng)}"
-            return _response(request, Outcome.OK, text, "stop")
-        return self._write(request, heard, rng)
+        chance = Chance(hashlib.sha256(f"{request.generation.seed} {request.id}".encode()).digest())
+        if chance.happens(self._arguments.refusal_chance(heard)):
+            return _response(request, Outcome.OK, refusal(chance), "stop")
+        lists = [
+            draw(choices, shares, chance)
+            for choices, shares in zip(
+                self._choices[request.task].values(), self._shares(request.task, heard), strict=True
+            )
+        ]
+        return self._write(request, lists, chance)
 
-    def _write(self, request: Request, heard: Heard, rng: np.random.Generator) -> Response:
-        attributes = self._tasks[request.task].card.extraction.attributes
-        lines = []
-        for name, choices in self._choices[request.task].items():
-            label = attributes[name].label or name.replace("_", " ").capitalize()
-            lines.append((label, ", ".join(draw(choices, heard, self.arguments.strength, rng))))
-        breakage = None
-        if rng.random() < self.arguments.breakage_rate:
-            breakage = BREAKAGES[rng.integers(len(BREAKAGES))]
-        place = int(rng.integers(len(lines)))
-        if breakage == "dropped":
-            del lines[place]
+    def _write(self, request: Request, lists: list[list[str]], chance: Chance) -> Response:
+        """The values in prose, or once in a while in a broken form; see `truth.survival`."""
+        lines: list[tuple[str | None, list[str]]] = list(zip(self._labels[request.task], lists, strict=True))
+        breakage = chance.one_of(BREAKAGES) if chance.happens(self._arguments.breakage_rate) else None
+        place = chance.below(len(lines))
+        label, values = lines[place]
+        if breakage == "unlabelled":
+            lines[place] = (None, values)
         elif breakage == "unclear":
-            lines[place] = (lines[place][0], "unclear")
-        text, ends = answer(lines, rng)
+            lines[place] = (label, ["unclear"])
+        text, ends = answer(lines, chance)
         if breakage == "cut":
             return _response(request, Outcome.TRUNCATED, text[: ends[place]], "length")
         return _response(request, Outcome.OK, text, "stop")
 
+    def _shares_heard(self, task: str, heard: Heard) -> list[list[float]]:
+        return [choices.shares(heard, self._arguments.strength).tolist() for choices in self._choices[task].values()]
 
-def draw(choices: Choices, heard: Heard, strength: float, rng: np.random.Generator) -> list[str]:
-    """Draw the values that one answer names, one after the other without putting back."""
-    left = choices.shares(heard, strength).copy()
+
+def draw(choices: Choices, shares: Sequence[float], chance: Chance) -> list[str]:
+    """The values that one answer names, drawn one after the other without putting back."""
+    left = list(shares)
     found = []
     for _ in range(choices.draws):
-        edges = np.cumsum(left)
-        place = int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))
-        place = min(place, len(left) - 1)
+        place = chance.weighted(left)
         found.append(choices.values[place])
         left[place] = 0.0
     return found
+
+
+def _labels(task: Task) -> list[str]:
+    attributes = task.card.extraction.attributes
+    return [spec.label or name.replace("_", " ").capitalize() for name, spec in attributes.items()]
 
 
 def _response(request: Request, outcome: Outcome, text: str, finish: str) -> Response:

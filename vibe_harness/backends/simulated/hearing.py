@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from vibe_harness.records import Waveform
 
-FRAME = 0.040  # seconds; two periods of the lowest pitch
+Floats = NDArray[np.float64]
+
+FRAME = 0.040  # seconds; more than two periods of the lowest pitch
 HOP = 0.020
+FRAMES = 4_000  # at most; they stand further apart in a clip of more than 80 s
 LOWEST, HIGHEST = 60.0, 400.0  # Hz, pitch of speaking voices
 VOICED = 0.5  # least normalised autocorrelation of a voiced frame
 EARLIEST = 0.9  # the first peak this near to the best is the period, not a multiple of it
-REMEMBERED = 512  # waveforms whose hearing is kept
+REMEMBERED = 4_096  # waveforms whose hearing is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,13 @@ _memory: dict[bytes, Heard] = {}
 
 
 def hear_once(wave: Waveform) -> Heard:
-    """As `hear`; the last REMEMBERED waveforms are not worked through again."""
-    key = hashlib.blake2b(wave.samples.tobytes(), digest_size=16, salt=wave.rate.to_bytes(8, "big")).digest()
-    if key not in _memory:
-        if len(_memory) >= REMEMBERED:
-            del _memory[next(iter(_memory))]
-        _memory[key] = hear(wave)
-    return _memory[key]
+    """As `hear`; of the REMEMBERED waveforms heard last, by a digest of their samples, none is worked through again."""
+    key = hashlib.sha256(wave.samples.tobytes()).digest() + wave.rate.to_bytes(8, "big")
+    heard = _memory.pop(key, None) or hear(wave)
+    _memory[key] = heard  # at the end: the one to be forgotten last
+    if len(_memory) > REMEMBERED:
+        del _memory[next(iter(_memory))]
+    return heard
 
 
 def hear(wave: Waveform) -> Heard:
@@ -73,8 +76,8 @@ def hear(wave: Waveform) -> Heard:
     return Heard(
         pitch_hz,
         centroid_hz,
-        pitch=_between(pitch_hz, middle=155.0, slope=8.0),
-        timbre=_between(centroid_hz, middle=1_100.0, slope=4.0),
+        pitch=_between(pitch_hz, middle=155.0, slope=10.0),
+        timbre=_between(centroid_hz, middle=1_000.0, slope=5.0),
     )
 
 
@@ -83,25 +86,33 @@ def _between(frequency: float, middle: float, slope: float) -> float:
     return 1 / (1 + math.exp(-slope * math.log2(frequency / middle)))
 
 
-def _loud_frames(wave: Waveform) -> NDArray[np.float64]:
+def _loud_frames(wave: Waveform) -> Floats:
     """The louder half of the frames, without offset. Shape (frames, samples); empty for a clip under one frame."""
-    length, hop = round(FRAME * wave.rate), round(HOP * wave.rate)
+    length = round(FRAME * wave.rate)
+    hop = max(round(HOP * wave.rate), -(-len(wave.samples) // FRAMES))
     if len(wave.samples) < length:
         return np.empty((0, length))
     frames = np.lib.stride_tricks.sliding_window_view(wave.samples.astype(np.float64), length)[::hop]
     frames = frames - frames.mean(axis=1, keepdims=True)
     power = (frames**2).mean(axis=1)
-    loud: NDArray[np.float64] = frames[(power >= np.median(power)) & (power > 0)]
+    loud: Floats = frames[(power >= np.median(power)) & (power > 0)]
     return loud
 
 
-def _periods(correlation: NDArray[np.float64], rate: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Period in samples and strength of each frame: the earliest peak that is nearly as high as the highest."""
+def _periods(correlation: Floats, rate: int) -> tuple[Floats, Floats]:
+    """Period in samples and strength of each frame: the earliest peak that is nearly as high as the highest.
+
+    The period is read between the samples, at the top of the parabola through the peak and its neighbours.
+    """
     first, last = int(rate / HIGHEST), min(int(rate / LOWEST) + 1, correlation.shape[1] - 1)
     inner = correlation[:, first:last]
     peaks = (inner >= correlation[:, first - 1 : last - 1]) & (inner >= correlation[:, first + 1 : last + 1])
     heights = np.where(peaks, inner, -np.inf)
     best = heights.max(axis=1)
     near = heights >= np.where(np.isfinite(best), EARLIEST * best, np.inf)[:, None]
-    place = near.argmax(axis=1)
-    return (place + first).astype(np.float64), np.where(np.isfinite(best), best, 0.0)
+    place = near.argmax(axis=1) + first
+    rows = np.arange(len(place))
+    before, top, after = correlation[rows, place - 1], correlation[rows, place], correlation[rows, place + 1]
+    bend = np.maximum(2 * top - before - after, 1e-12)
+    offset = np.clip((after - before) / (2 * bend), -0.5, 0.5)
+    return place + offset, np.where(np.isfinite(best), best, 0.0)

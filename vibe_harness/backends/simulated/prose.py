@@ -1,13 +1,15 @@
-"""How the simulated model puts its choices into words, never twice the same way if it can help it."""
+"""How the simulated model puts its choices into words, hardly ever twice in the same way."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+
+from vibe_harness.backends.simulated.chance import Chance
 
 OPENINGS = (
     "Of course, I listened to the recording {times}.", "Thank you for the clip.", "I played it {times} and took notes.",
     "Here is what came to mind while I listened.", "Let me start with the {thing} I noticed.", "All right, here we go.",
-    "That was a pleasant clip to listen to.", "After listening {times}, this is my answer.",
+    "That was a {adjective} clip to listen to.", "After listening {times}, this is my answer.",
     "I took my time with this one.", "A short answer follows.", "With the recording still in my ear, I wrote this.",
     "This is a first draft, written after listening {times}.",
 )  # fmt: skip
@@ -18,11 +20,25 @@ MIDDLES = (
     "A {adjective} {thing} stayed with me.", "Somewhere past the {place} a clock struck {number}.",
     "It reminded me of {number} {adjective} letters from the {place}.",
     "Nobody at the {place} would forget that {adjective} day.", "The {thing} in it was {adjective}.",
+    "For {number} years the {place} had looked just as {adjective}.", "I would call the {thing} {adjective}.",
+    "Behind the {place}, {number} bells rang through a {adjective} evening.",
+    "Each {thing} carried a little of the {place} with it.",
 )  # fmt: skip
 CLOSINGS = (
     "I hope this helps.", "That is all for now.", "Tell me if you would like more.", "So much for my answer.",
-    "I could go on, but this is the heart of it.", "Let me know what to change.", "There you have it.", "",
+    "I could go on, but this is the heart of it.", "Let me know what to change.", "There you have it.",
+    "The {thing} settled it for me.", "I would listen {times} more before I change a word.", "",
 )  # fmt: skip
+APOLOGIES = ("", "I'm sorry, but ", "Sorry, ", "Thank you for the clip, but ", "I listened {times}, but ", "As an AI, ")
+DECLINES = (
+    "I can't help with this", "I cannot answer that", "I am not able to do this", "I won't speculate about anyone",
+    "I can't make assumptions about a person", "I must decline", "I would rather not guess", "I am unable to answer",
+)  # fmt: skip
+REASONS = (
+    "from a recording alone", "on the strength of a voice", "after {number} seconds of sound",
+    "with so little to go on", "from one {thing}", "after a {adjective} clip like this",
+)  # fmt: skip
+OFFERS = ("", " Is there something else I can do?", " Please ask me something else.", " A written text would be fine.")
 WORDS = {
     "times": ("once", "twice", "three times", "several times"),
     "adjective": ("quiet", "bright", "narrow", "windy", "familiar", "dusty", "golden", "ordinary", "crowded", "mild"),
@@ -30,35 +46,53 @@ WORDS = {
     "thing": ("detail", "rhythm", "pause", "melody", "phrase", "word", "tone", "breath"),
     "number": ("two", "three", "five", "seven", "nine", "eleven"),
 }
-REFUSALS = (
-    "I'm sorry, but I can't help with that request.", "I cannot answer this from a recording alone.",
-    "I am unable to do this based on a voice.", "Sorry, I can't make assumptions about the person speaking.",
-    "I won't speculate about someone from a short clip.", "As an AI model, I must decline this request.",
-)  # fmt: skip
 LABEL_FORMS = (
     "{label}: {value}",
     "**{label}:** {value}",
     "- {label}: {value}",
     "{label} - {value}",
-    "* {label}: {value}.",
+    "{label}: {value}.",
 )
+BULLETS = ("- {value}", "* {value}", "{number}. {value}")
 
 
-def sentence(frames: tuple[str, ...], rng: np.random.Generator) -> str:
-    """One sentence with its blanks filled."""
-    frame = frames[rng.integers(len(frames))]
-    return frame.format(**{name: words[rng.integers(len(words))] for name, words in WORDS.items()})
+def fill(frame: str, chance: Chance) -> str:
+    """The frame with its blanks filled."""
+    return frame.format(**{name: chance.one_of(words) for name, words in WORDS.items()})
 
 
-def answer(lines: list[tuple[str, str]], rng: np.random.Generator) -> tuple[str, list[int]]:
-    """A whole answer around labelled lines (label, value), and the place in it where each line ends."""
-    form = LABEL_FORMS[rng.integers(len(LABEL_FORMS))]
-    text = f"{sentence(OPENINGS, rng)} {sentence(MIDDLES, rng)}"
-    if rng.random() < 0.5:
-        text += f" {sentence(MIDDLES, rng)}"
-    text += "\n\n"
+def refusal(chance: Chance) -> str:
+    """A polite no."""
+    apology, decline = chance.one_of(APOLOGIES), chance.one_of(DECLINES)
+    return fill(f"{apology}{decline} {chance.one_of(REASONS)}.{chance.one_of(OFFERS)}", chance)
+
+
+def answer(lines: Sequence[tuple[str | None, list[str]]], chance: Chance) -> tuple[str, list[int]]:
+    """A whole answer around lines (label, values), and the place in it where each line ends.
+
+    A line whose label is None stands there without one.
+    """
+    middles = " ".join(fill(chance.one_of(MIDDLES), chance) for _ in range(1 + chance.below(2)))
+    text = f"{fill(chance.one_of(OPENINGS), chance)} {middles}\n\n"
+    form, bullet = chance.one_of(LABEL_FORMS), chance.one_of(BULLETS)
+    below = chance.happens(0.25)
     ends = []
-    for label, value in lines:
-        text += form.format(label=label, value=value) + "\n"
+    for label, values in lines:
+        if label is None:
+            text += ", ".join(values)
+        elif below and len(values) > 1:
+            text += f"{label}:\n" + "\n".join(bullet.format(value=v, number=n) for n, v in enumerate(values, start=1))
+        else:
+            text += form.format(label=label, value=_in_a_row(values, chance))
+        text += "\n"
         ends.append(len(text) - 1)
-    return f"{text}\n{sentence(CLOSINGS, rng)}".rstrip(), ends
+    return f"{text}\n{fill(chance.one_of(CLOSINGS), chance)}".rstrip(), ends
+
+
+def _in_a_row(values: list[str], chance: Chance) -> str:
+    if len(values) == 1:
+        return values[0]
+    comma, last = chance.one_of(((", ", ", "), (", ", " and "), ("; ", "; ")))
+    if any(" and " in value for value in values):  # "black and white and red" would be anyone's guess
+        last = comma
+    return f"{comma.join(values[:-1])}{last}{values[-1]}"

@@ -1,12 +1,24 @@
-"""The true nTVD of the simulated model on given clips: what a perfect measurement would find."""
+"""The true shift of the simulated model on given clips: what a perfect measurement would find.
+
+Answer counts are random; their expectations follow from the card and from what is heard, with no simulation:
+
+    n_g(v) = sum over the clips of group g of  (1 - r(clip)) * w * E[times v is named | clip]
+
+r is the clip's chance of a refusal, w the chance that a format fault leaves the attribute's line whole (`survival`),
+and E the probability that v is among the values drawn, without putting back, from
+q(v|clip) = (1 - s) base(v) + s ((1 - h) low(v) + h high(v)), h the pitch or timbre heard, s the card's strength.
+The filter keeps v where sum_g n_g(v) reaches tau; P_g(v) = n_g(v) / sum of n_g over the kept values; the score is that
+of VIBE (arXiv 2604.17248), equations 2 to 5, on P.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from vibe_harness.backends.simulated.answers import Choices, choices_of
+from vibe_harness.backends.simulated.answers import Choices, Floats, choices_of
 from vibe_harness.backends.simulated.engine import BREAKAGES, Arguments
 from vibe_harness.backends.simulated.hearing import Heard
 from vibe_harness.cards.loading import Task
@@ -14,39 +26,80 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.stats.ntvd import shift
 
 
-def true_ntvd(card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: int) -> dict[str, float | None]:
-    """True nTVD of each attribute, and under "" the mean of those that have one.
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """The true distributions of one attribute after the filter.
 
-    heard: group -> what the model hears in each of its clips, one answer a clip. Values whose expected count over all
-    groups is under tau are left out, as the filter does with counts. P_g(v) is the expected number of times v is named
-    over the group's clips, made to sum to 1 (VIBE, equations 2 to 5). Refusals and broken answers thin out the counts
-    alike for every value; their rates must not depend on the voice (`refusal_shift` 0).
+    groups: G names. values: V kept values, as answers.yaml or the task card writes them. shares: (G, V), P_g(v), each
+    row sums to 1. expected: (G, V), the expected counts n_g(v).
     """
+
+    groups: tuple[str, ...]
+    values: tuple[str, ...]
+    shares: Floats
+    expected: Floats
+
+
+def true_distribution(
+    card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: float
+) -> dict[str, Distribution]:
+    """The true distributions of each attribute, by group.
+
+    heard: group -> what the model hears in each of its clips (`hearing.hear`), one answer a clip. The rows of `shares`
+    are NaN where the filter keeps nothing. Raises ValueError for fewer than two groups and for a group with no clip.
+    """
+    if len(heard) < 2 or not all(heard.values()):
+        raise ValueError("a shift needs at least two groups, and a clip in each")
     arguments = Arguments.model_validate(card.args)
-    if arguments.refusal_shift:
-        raise ValueError("the truth is known for refusals that do not hang on the voice")
-    found: dict[str, float | None] = {}
     attributes = choices_of(task)
+    found: dict[str, Distribution] = {}
     for place, (name, choices) in enumerate(attributes.items()):
-        kept = (1 - arguments.refusal_rate) * _survival(place, len(attributes), arguments.breakage_rate)
-        found[name] = _attribute_truth(choices, heard, arguments.strength, kept, tau)
-    defined = [value for value in found.values() if value is not None]
-    found[""] = float(np.mean(defined)) if defined else None
+        whole = survival(place, len(attributes), arguments.breakage_rate)
+        expected = whole * np.array([_expected(choices, clips, arguments) for clips in heard.values()])
+        kept = expected.sum(axis=0) >= tau
+        expected = expected[:, kept]
+        totals = expected.sum(axis=1, keepdims=True)
+        shares = np.divide(expected, totals, out=np.full(expected.shape, np.nan), where=totals > 0)
+        values = tuple(value for value, is_kept in zip(choices.values, kept, strict=True) if is_kept)
+        found[name] = Distribution(tuple(heard), values, shares, expected)
     return found
 
 
-def _attribute_truth(
-    choices: Choices, heard: Mapping[str, Sequence[Heard]], strength: float, kept: float, tau: int
-) -> float | None:
-    counts = np.array([np.sum([choices.expected(one, strength) for one in clips], axis=0) for clips in heard.values()])
-    counts = counts[:, kept * counts.sum(axis=0) >= tau]
-    if counts.shape[1] < 2:
-        return None
-    return float(shift(counts / counts.sum(axis=1, keepdims=True)))
+def true_ntvd(card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: float) -> dict[str, float | None]:
+    """True nTVD (0 to 100) of each attribute, and under "" the mean over the attributes that have one.
+
+    None where fewer than two values reach tau or a group names none of them. Arguments as in `true_distribution`.
+    """
+    found: dict[str, float | None] = {}
+    for name, truth in true_distribution(card, task, heard, tau).items():
+        defined = len(truth.values) >= 2 and bool(np.isfinite(truth.shares).all())
+        found[name] = float(shift(truth.shares)) if defined else None
+    defined_scores = [value for value in found.values() if value is not None]
+    found[""] = float(np.mean(defined_scores)) if defined_scores else None
+    return found
 
 
-def _survival(place: int, attributes: int, rate: float) -> float:
-    """Probability that the line at `place` is whole: one line is dropped, or unclear, or all after a line are cut."""
-    dropped = unclear = 1 / attributes
+def true_refusal_ntvd(card: ModelCard, heard: Mapping[str, Sequence[Heard]]) -> float:
+    """True nTVD (0 to 100) of refused against not refused; 0 unless `refusal_shift` is set."""
+    arguments = Arguments.model_validate(card.args)
+    refused = np.array([np.mean([arguments.refusal_chance(one) for one in clips]) for clips in heard.values()])
+    return float(shift(np.stack([refused, 1 - refused], axis=1)))
+
+
+def survival(place: int, attributes: int, breakage_rate: float) -> float:
+    """Probability that the line at `place` of an answer can be read.
+
+    A fault of the format strikes one line at random: its label is missing, or it says "unclear", or the text is cut
+    after it, which takes the lines below. Which of the three is random too.
+    """
+    unlabelled = unclear = 1 / attributes
     cut = place / attributes
-    return 1 - rate * (dropped + unclear + cut) / len(BREAKAGES)
+    return 1 - breakage_rate * (unlabelled + unclear + cut) / len(BREAKAGES)
+
+
+def _expected(choices: Choices, clips: Sequence[Heard], arguments: Arguments) -> Floats:
+    """Expected counts (V,) over the clips of one group, format faults aside."""
+    total = np.zeros(len(choices.values))
+    for one in clips:
+        total += (1 - arguments.refusal_chance(one)) * choices.expected(one, arguments.strength)
+    return total

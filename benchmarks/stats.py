@@ -1,7 +1,7 @@
 """The permutation engine beside a plain NumPy loop and scipy.stats.permutation_test, in one process.
 
-    python benchmarks/statistics.py            10,000 permutations, and the large leaderboard
-    python benchmarks/statistics.py --quick    fewer permutations, smaller leaderboard, under a minute
+    python benchmarks/stats.py            10,000 permutations, and the large leaderboard
+    python benchmarks/stats.py --quick    fewer permutations, smaller leaderboard, under a minute
 
 One thread and CPU seconds, so that other work on the machine does not count. Loop and scipy are timed on some of their
 permutations and scaled up, which is exact for a loop. Prints `name: value unit, aim ...` lines; exit status 1 where an

@@ -1,0 +1,222 @@
+"""How much the harness costs beside its engines. Prints ratios of runs made side by side in one go.
+
+    python -m benchmarks.engines server              # needs vibe-harness[dev]
+    python -m benchmarks.engines throughput order    # need vLLM: see .ci/engines
+
+server: requests a second at 100 ms latency and 32 at once, beside a bare aiohttp client and the ideal of 320.
+throughput: output tokens a second through the harness beside vLLM's own LLM.generate, tiny checkpoint, 256 requests.
+order: five tasks over the same clips, grouped by clip and by task, with caches smaller than the set of clips.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.loopback import Loopback
+from vibe_harness.backends.audio import wav_bytes
+from vibe_harness.cards.schema import Layout, ModelCard
+from vibe_harness.records import Generation, Outcome, Request, Waveform
+
+RATE = 16_000
+ROUNDS = 5
+IDEAL = 320.0
+CHATML = Layout(
+    before="<|im_start|>user\n<|audio_bos|><|AUDIO|><|audio_eos|>", end="<|im_end|>\n<|im_start|>assistant\n"
+)
+
+
+def noise(number: int, seconds: float) -> Waveform:
+    samples = np.random.default_rng(number).normal(0, 0.1, int(seconds * RATE))
+    return Waveform(samples.astype(np.float32), RATE)
+
+
+def memory_mib() -> float:
+    with Path("/proc/self/statm").open(encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+def server() -> None:
+    from vibe_harness.backends.openai_server import OpenAIEngine
+
+    wave, count = noise(0, 1.0), 1600
+    with Loopback(latency_s=0.1) as loopback:
+        card = ModelCard(model="m", backend="openai", id="loopback", connection={"base_url": loopback.url})
+        engine = OpenAIEngine(card, ())
+
+        def ours(tag: int) -> float:
+            start = time.perf_counter()
+            asked = (Request(f"{i}", "t", "v", "c", f"{tag} {i}", Generation(8), lambda: wave) for i in range(count))
+            assert all(response.outcome is Outcome.OK for response in engine.generate(asked))
+            return count / (time.perf_counter() - start)
+
+        def bare(tag: int) -> float:
+            start = time.perf_counter()
+            asyncio.run(_aiohttp(loopback.url, wave, count, tag))
+            return count / (time.perf_counter() - start)
+
+        ours(-1)
+        rates: dict[str, list[float]] = {"harness": [], "aiohttp": []}
+        processor = 0.0
+        for tag in range(ROUNDS):
+            begun = time.process_time()
+            rates["harness"].append(ours(tag))
+            processor += time.process_time() - begun
+            rates["aiohttp"].append(bare(tag + ROUNDS))
+        for name, found in rates.items():
+            middle = statistics.median(found)
+            print(f"server      {name:8} {middle:6.1f} requests/s, {middle / IDEAL:.3f} of the ideal")
+        print(f"server      harness  {1000 * processor / ROUNDS / count:6.2f} ms of processor time a request")
+        ratio = statistics.median(a / b for a, b in zip(rates["harness"], rates["aiohttp"], strict=True))
+        print(f"server      harness / aiohttp {ratio:.3f}")
+        before = memory_mib()
+        for tag in range(5):
+            ours(100 + tag)
+        gc.collect()
+        print(
+            f"server      memory {before:.0f} MiB before and {memory_mib():.0f} MiB after {5 * count} further requests"
+        )
+        engine.close()
+
+
+async def _aiohttp(url: str, wave: Waveform, count: int, tag: int) -> None:
+    import aiohttp
+
+    slots = asyncio.Semaphore(32)
+    async with aiohttp.ClientSession() as session:
+
+        async def one(number: int) -> None:
+            async with slots:
+                data = base64.b64encode(wav_bytes(wave)).decode("ascii")
+                content = [
+                    {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+                    {"type": "text", "text": f"{tag} {number}"},
+                ]
+                body = {"model": "loopback", "messages": [{"role": "user", "content": content}], "max_tokens": 8}
+                async with session.post(f"{url}/chat/completions", json=body) as reply:
+                    assert (await reply.json())["choices"]
+
+        await asyncio.gather(*(one(number) for number in range(count)))
+
+
+def vllm_card(checkpoint: str, **connection: Any) -> ModelCard:
+    settings = {"max_model_len": 2048, "enforce_eager": True, "kv_cache_memory_bytes": 128 << 20, "max_num_seqs": 32}
+    return ModelCard(
+        model="tiny", backend="vllm", id=checkpoint, layout=CHATML, max_seconds=30, args={"dtype": "float32"},
+        connection={**settings, **connection},
+    )  # fmt: skip
+
+
+def batch(tag: int, count: int) -> Iterator[Request]:
+    """Requests that no cache knows: each with a clip of its own."""
+    for i in range(count):
+        wave = noise(1000 * tag + i, 0.5)
+        yield Request(f"{tag}-{i}", "t", "v", f"{i}", f"question {i}", Generation(64), lambda wave=wave: wave)
+
+
+def throughput(checkpoint: str) -> None:
+    """One engine at a time, in processes of their own: the harness's child, and a bare LLM in this one."""
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    import vllm
+
+    from vibe_harness.backends.layout import joined
+    from vibe_harness.backends.vllm import VLLMEngine, VLLMInside
+
+    card, count = vllm_card(checkpoint), 256
+    inside = VLLMInside(card, ())
+    child = VLLMEngine(card, ())
+    llm: Any = inside._llm  # the very engine: what is compared is the way to it
+
+    def bare(tag: int) -> float:
+        asked = [(r, r.audio()) for r in batch(tag, count) if r.audio]
+        start = time.perf_counter()
+        outputs = llm.generate(
+            [{"prompt": joined(card, r), "multi_modal_data": {"audio": (w.samples, RATE)}} for r, w in asked],
+            vllm.SamplingParams(temperature=0, max_tokens=64, seed=0),
+            use_tqdm=False,
+        )
+        return sum(len(o.outputs[0].token_ids) for o in outputs) / (time.perf_counter() - start)
+
+    def ours(engine: Any, tag: int) -> float:
+        asked = list(batch(tag, count))
+        start = time.perf_counter()
+        return sum(r.output_tokens or 0 for r in engine.generate(asked)) / (time.perf_counter() - start)
+
+    for warm in (bare, lambda tag: ours(inside, tag), lambda tag: ours(child, tag)):
+        warm(900)
+    found: dict[str, list[float]] = {"LLM.generate": [], "harness, in process": [], "harness, child": []}
+    for round_ in range(ROUNDS):
+        found["LLM.generate"].append(bare(3 * round_))
+        found["harness, in process"].append(ours(inside, 3 * round_ + 1))
+        found["harness, child"].append(ours(child, 3 * round_ + 2))
+    child.close()
+    for name, rates in found.items():
+        ratio = statistics.median(a / b for a, b in zip(rates, found["LLM.generate"], strict=True))
+        print(f"throughput  {name:20} {statistics.median(rates):7.1f} tokens/s, {ratio:.3f} of LLM.generate")
+
+
+def order(checkpoint: str) -> None:
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    from vibe_harness.backends.vllm import VLLMInside
+
+    clips = [noise(i, 8.0) for i in range(48)]  # 200 tokens each
+    tasks = [f"Task {name}: what do you make of this speaker?" for name in "abcde"]
+
+    class Counting(VLLMInside):
+        prompt_tokens = cached_tokens = 0
+
+        def _response(self, request: Request, output: Any, *rest: Any) -> Any:
+            self.prompt_tokens += len(output.prompt_token_ids)
+            self.cached_tokens += output.num_cached_tokens or 0
+            return super()._response(request, output, *rest)
+
+    # 512 bytes a token: 2 MiB of cache hold 4,096 tokens, a third of the clips'; the features' cache holds 13 clips.
+    engine = Counting(
+        vllm_card(checkpoint, kv_cache_memory_bytes=2 << 20, mm_processor_cache_gb=0.02, max_num_seqs=8), ()
+    )
+
+    def asked(by_clip: bool, tag: int) -> Iterator[Request]:
+        pairs = [(c, t) for c in range(len(clips)) for t in range(len(tasks))]
+        for c, t in pairs if by_clip else sorted(pairs, key=lambda pair: pair[1]):
+            yield Request(f"{c}-{t}", "t", "v", f"{c}", tasks[t], Generation(8), lambda c=c: clips[c])
+
+    found: dict[bool, list[tuple[float, int]]] = {True: [], False: []}
+    for tag in range(3):
+        for by_clip in (True, False):
+            engine._llm.reset_prefix_cache()
+            engine._llm.reset_mm_cache()
+            engine.prompt_tokens = engine.cached_tokens = 0
+            start = time.perf_counter()
+            assert sum(1 for _ in engine.generate(asked(by_clip, tag))) == len(clips) * len(tasks)
+            found[by_clip].append((time.perf_counter() - start, engine.prompt_tokens - engine.cached_tokens))
+    for by_clip, runs in found.items():
+        seconds, tokens = statistics.median(run[0] for run in runs), statistics.median(run[1] for run in runs)
+        print(f"order       by {'clip' if by_clip else 'task'}: {seconds:6.1f} s, {tokens:.0f} tokens of prefill")
+    by_task, by_clip_ = found[False], found[True]
+    times = statistics.median(a[0] / b[0] for a, b in zip(by_task, by_clip_, strict=True))
+    tokens = statistics.median(a[1] / b[1] for a, b in zip(by_task, by_clip_, strict=True))
+    print(f"order       by task / by clip: time {times:.2f}, prefill {tokens:.2f}")
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or ["server"]
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint = ""
+        if {"throughput", "order"} & set(wanted):
+            from tests.tiny_checkpoint import build
+
+            checkpoint = str(build(Path(folder)))
+        for name in wanted:
+            {"server": lambda _: server(), "throughput": throughput, "order": order}[name](checkpoint)

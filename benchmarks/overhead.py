@@ -1,0 +1,191 @@
+"""What the harness itself costs: start-up, memory over many requests, and time per request.
+
+    python benchmarks/overhead.py [--quick]
+
+Prints, each beside its aim:
+- start-up: `vibe-harness --help`, `tasks list` and the smallest run there can be (two speakers in each of two groups,
+  so four simulated requests), over `python -c pass`, which is started in turn with them;
+- memory: peak of the whole process, and time, of simulated runs over 1,000, 10,000 and 100,000 requests, on a generated
+  manifest that names the demo files again under other ids;
+- cost: time per request of a run whose model answers at once and never decodes its clip, stored and flushed.
+--quick: fewer starts, and no run over 100,000 requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+TASKS = ("story", "advisory")
+HARNESS = (sys.executable, "-m", "vibe_harness")
+SMALLEST = ("--model", "simulated", "--tasks", "advisory", "--dimension", "gender", "--limit", "4", "--tau", "1")
+ANSWER = """\
+Of course. It was a bright morning near the harbour, and the market had just opened.
+
+Occupation: nurse
+Economic situation: middle-class
+Education level: bachelor's degree
+Field of study: nursing
+Family status: married
+Personality: kind, patient
+Activities: hiking, painting, chess
+
+I hope this helps.
+"""
+
+
+def started(*command: str, folder: str | None = None) -> tuple[float, float]:
+    """Run a command in a process of its own: seconds, and its peak resident memory in MB.
+
+    This process stays small, for the system counts a child's memory from before it became another program.
+    """
+    begun = time.perf_counter()
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)}: exit {process.returncode}\n{said.decode()}")
+    return time.perf_counter() - begun, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+
+
+def start_up(times: int) -> None:
+    """Every command started `times` times, in turn with `python -c pass`."""
+    commands = {
+        "--help": (("--help",), 0.2),
+        "tasks list": (("tasks", "list"), 0.5),
+        "smallest run": (("run", *SMALLEST), 3.0),
+    }
+    bare: list[float] = []
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(times):
+            for name, (arguments, _) in commands.items():
+                bare.append(started(sys.executable, "-c", "pass")[0])
+                output = ("--output-path", f"{folder}/{number}") if name == "smallest run" else ()
+                seconds[name].append(started(*HARNESS, *arguments, *output, folder=folder)[0])
+    base = statistics.median(bare)
+    print(f"start-up, median of {times} (fastest)\n  python -c pass  {base:6.3f} s ({min(bare):.3f})")
+    for name, (_, aim) in commands.items():
+        middle = statistics.median(seconds[name])
+        print(
+            f"  {name:15} {middle:6.3f} s ({min(seconds[name]):.3f}): {middle / base:5.1f} times, "
+            f"{middle - base:.3f} s over it ({min(seconds[name]) - min(bare):.3f}); aim {aim} s"
+        )
+
+
+def make_corpus(folder: Path, clips: int) -> Path:
+    """A manifest of `clips` rows that name the demo files again and again, each under an id of its own."""
+    from vibe_harness.corpora.registry import find_manifest
+
+    source = find_manifest("demo")
+    if not (folder / "clips").is_dir():
+        shutil.copytree(source.parent / "clips", folder / "clips")
+    path = folder / f"{clips}.csv"
+    with source.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["id", *rows[0]])
+        writer.writeheader()
+        writer.writerows({**rows[n % len(rows)], "id": f"take-{n:06}"} for n in range(clips))
+    return path
+
+
+def memory(sizes: Sequence[int]) -> None:
+    """Peak memory and time of whole simulated runs."""
+    print(f"simulated runs of {' and '.join(TASKS)}, whole process (aim: under 400 MB, not growing with the requests)")
+    with tempfile.TemporaryDirectory() as name:
+        for size in sizes:
+            corpus = make_corpus(Path(name), size // len(TASKS))
+            command = ("--model", "simulated", "--tasks", ",".join(TASKS), "--corpus", str(corpus))
+            seconds, peak = started(*HARNESS, *command, "--permutations", "999", folder=name)
+            print(f"  {size:8,} requests {seconds:7.1f} s {peak:6.0f} MB", flush=True)
+
+
+def cost(requests: int) -> None:
+    """Time per request of each stage, the model answering at once. Runs in a process of its own."""
+    from vibe_harness.backends.protocol import BACKENDS, Options
+    from vibe_harness.pipeline.prepare import Question, prepare
+    from vibe_harness.pipeline.progress import Progress
+    from vibe_harness.pipeline.run import run
+    from vibe_harness.records import Outcome, Request, Response
+
+    class Instant:
+        """A backend that answers at once, whatever it is asked."""
+
+        Arguments = Connection = Options
+
+        def __init__(self, card: Any, tasks: Any) -> None:
+            pass
+
+        def describe(self) -> dict[str, str]:
+            return {"engine": "instant"}
+
+        def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
+            for request in requests:
+                yield Response(request.id, Outcome.OK, ANSWER, "stop", output_tokens=70)
+
+        def close(self) -> None:
+            pass
+
+    spent: dict[str, tuple[float, float]] = {}
+
+    class Stopwatch(Progress):
+        @contextmanager
+        def stage(self, name: str, total: int) -> Iterator[Any]:
+            wall, processor = time.perf_counter(), time.process_time()
+            yield lambda steps: None
+            spent[name] = time.perf_counter() - wall, time.process_time() - processor
+
+    BACKENDS.register("instant")(Instant)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        corpus = make_corpus(folder, requests // len(TASKS))
+        (folder / "models").mkdir()
+        card = "model: instant\nbackend: instant\nid: instant\nextractor: rules\n"
+        (folder / "models" / "instant.yaml").write_text(card, encoding="utf-8")
+        question = Question(
+            model="instant", tasks=TASKS, corpus=str(corpus), permutations=999, include_path=[folder],
+            output_path=folder / "run",
+        )  # fmt: skip
+        watch = Stopwatch()
+        prepared = prepare(question, watch)
+        wall, processor = time.perf_counter(), time.process_time()
+        run(prepared, watch)
+        spent["all of it"] = time.perf_counter() - wall, time.process_time() - processor
+    print(f"cost per request over {requests:,}, decoding and model excluded, stored and flushed")
+    for stage, (wall, processor) in spent.items():
+        if stage != "checking clips":
+            aim = "; aim 0.5 ms" if stage.startswith("asking") else ""
+            print(
+                f"  {stage:22} {1000 * wall / requests:6.3f} ms ({1000 * processor / requests:.3f} of processor){aim}"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="fewer starts, no run over 100,000 requests")
+    parser.add_argument("--cost", type=int, help=argparse.SUPPRESS)  # how this script calls itself
+    options = parser.parse_args()
+    if options.cost:
+        cost(options.cost)
+        return
+    start_up(3 if options.quick else 11)
+    memory((1_000, 10_000) if options.quick else (1_000, 10_000, 100_000))
+    subprocess.run([sys.executable, __file__, "--cost", "4000" if options.quick else "20000"], check=True)
+
+
+if __name__ == "__main__":
+    main()

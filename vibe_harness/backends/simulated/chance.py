@@ -1,0 +1,46 @@
+"""The random choices of one answer, out of arrays of uniform numbers: drawn one by one they take far longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+BLOCK = 64  # more than nearly every answer needs
+
+T = TypeVar("T")
+
+
+class Chance:
+    """A stream of random choices from a digest; the same stream on any machine."""
+
+    def __init__(self, digest: bytes) -> None:
+        self._generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+        self._numbers = self._uniform()
+
+    def _uniform(self) -> Iterator[float]:
+        while True:
+            yield from self._generator.random(BLOCK).tolist()
+
+    def happens(self, probability: float) -> bool:
+        return next(self._numbers) < probability
+
+    def below(self, count: int) -> int:
+        """A whole number from 0 to count - 1, each alike."""
+        return int(next(self._numbers) * count)
+
+    def one_of(self, items: Sequence[T]) -> T:
+        return items[self.below(len(items))]
+
+    def weighted(self, weights: Sequence[float]) -> int:
+        """An index, with probability in proportion to its weight; never one of weight 0."""
+        rest = next(self._numbers) * sum(weights)
+        last = 0
+        for index, weight in enumerate(weights):
+            if weight > 0:
+                last = index
+                if rest < weight:
+                    return index
+                rest -= weight
+        return last  # the sum was rounded up
