@@ -68,10 +68,10 @@ def print_results(results: Results, folder: Path) -> None:
     _print(table, width=130)
     for task in results.tasks:
         counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
-        echo(f"{task.task} by {task.dimension}: {counts}")
         mark = "" if task.reliable else "NOT RELIABLE: "
+        echo(f"{task.task} by {task.dimension}: {mark}{counts}")
         for warning in task.warnings:
-            echo(f"  {mark}{warning}")
+            echo(f"  {warning}")
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
