@@ -12,7 +12,7 @@ import numpy as np
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
+from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric
 from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
@@ -35,7 +35,7 @@ def metrics_of(tasks: Sequence[Task]) -> None:
     """Raise UserError where a card names a metric that does not exist or that its kind cannot feed."""
     for task in tasks:
         for name in task.card.metrics:
-            metric = METRICS.get(name)
+            metric = find_metric(name)
             if task.card.kind not in metric.kinds:
                 raise UserError(
                     f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
@@ -167,6 +167,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
     speakers = speakers_of(frame)
+<<<<<<< HEAD
     without = frame["reading"] != Reading.VALUE
     scores = [score for name in task.card.metrics for score in METRICS.get(name).compute(frame, settings)]
     warnings = [
@@ -175,6 +176,15 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         *_missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
+=======
+    warnings = [*_missing_by_group(frame, speakers, settings)]
+    without = float((frame["reading"] != Reading.VALUE).mean())
+    reliable = not warnings
+    if without > WITHOUT_VALUE_LIMIT:
+        reliable = False
+        warnings.insert(0, f"{without:.0%} of the readings gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})")
+    scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
+>>>>>>> base
     warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
     return TaskResult(
         task=task.card.task,
