@@ -220,6 +220,12 @@ def test_at_the_default_tau_emptied_attributes_are_named(vibe):
         assert any(warning.startswith(name) for warning in results["tasks"][0]["warnings"])
 
 
+def test_every_field_of_the_results_is_documented_in_their_schema():
+    schema = json.loads((ROOT / "schemas" / "results.schema.json").read_text(encoding="utf-8"))
+    for kind in (schema, *schema["$defs"].values()):
+        assert all(field.get("description") for field in kind["properties"].values()), kind["title"]
+
+
 def test_the_schemas_that_are_checked_in_are_the_ones_the_code_makes(vibe):
     for kind in ("task", "model", "results"):
         made = json.loads(vibe("schema", kind, check=0).stdout)

@@ -167,24 +167,14 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
     speakers = speakers_of(frame)
-<<<<<<< HEAD
     without = frame["reading"] != Reading.VALUE
-    scores = [score for name in task.card.metrics for score in METRICS.get(name).compute(frame, settings)]
+    scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *_missing(frame, without),
         *_missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
-=======
-    warnings = [*_missing_by_group(frame, speakers, settings)]
-    without = float((frame["reading"] != Reading.VALUE).mean())
-    reliable = not warnings
-    if without > WITHOUT_VALUE_LIMIT:
-        reliable = False
-        warnings.insert(0, f"{without:.0%} of the readings gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})")
-    scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
->>>>>>> base
     warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
     return TaskResult(
         task=task.card.task,
