@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-<<<<<<< HEAD
-from typing import TYPE_CHECKING, Any
-=======
-from typing import Any, ClassVar
->>>>>>> attack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import numpy as np
