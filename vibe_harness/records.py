@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,17 +126,33 @@ class Observation:
 class Score:
     """One reading of one metric. `value` is None where the metric is undefined, and `undefined` says why."""
 
+    __pydantic_config__: ClassVar = {"use_attribute_docstrings": True}  # the words below each field stand in the schema
+
     metric: str
-    attribute: str | None = None  # None: the score of the task as a whole
+    """Name of the metric."""
+    attribute: str | None = None
+    """What was read; null for the score of the task as a whole."""
     value: float | None = None
+    """The figure; null where it is undefined."""
     undefined: str | None = None
+    """Why there is no value."""
     p_value: float | None = None
-    null_mean: float | None = None  # of the statistic under the permutation null
+    """Of the permutation test; null where nothing was tested."""
+    null_mean: float | None = None
+    """Mean of the statistic under the permutation null."""
     null_p95: float | None = None
-    at_least: float | None = None  # lower end of the bracket: its expectation is not over the truth; may be negative
-    at_most: float | None = None  # upper end: its expectation is not under the truth
-    interval: tuple[float, float] | None = None  # 95 %, of the truth
-    permuted: str | None = None  # what was permuted within what: "speakers", "speakers within gender"
+    """95th percentile of the statistic under the permutation null: what chance alone reaches once in twenty."""
+    at_least: float | None = None
+    """Lower end of the bracket: its expectation is not over the truth; may be negative."""
+    at_most: float | None = None
+    """Upper end: its expectation is not under the truth."""
+    interval: tuple[float, float] | None = None
+    """95 %, of the truth."""
+    permuted: str | None = None
+    """What was permuted within what: "speakers", "speakers within gender"."""
     permutations: int | None = None
-    exact: bool | None = None  # all assignments were enumerated
-    detail: Mapping[str, Any] = field(default_factory=dict)  # the metric's own figures, by group where it has them
+    """Assignments that were looked at."""
+    exact: bool | None = None
+    """All assignments were enumerated."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """The metric's own figures, by group where it has them."""

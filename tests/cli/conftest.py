@@ -1,5 +1,7 @@
 """What the command-line tests share: running the command as a person does, and small corpora of synthetic tones."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -41,6 +43,30 @@ class Command:
         assert "Traceback" not in done.stderr
         assert done.stdout == ""
         return done.stderr
+
+
+class QuickCommand(Command):
+    """The same without a process of its own: for what does not hang on one. An exception fails the test."""
+
+    def __call__(self, *arguments: object, check: int | None = None) -> subprocess.CompletedProcess[str]:
+        from vibe_harness.cli.main import main
+
+        words = [str(argument) for argument in arguments]
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main(words)
+            except SystemExit as end:
+                code = int(end.code or 0)
+        done = subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+        if check is not None:
+            assert code == check, f"exit {code}\n{done.stdout}\n{done.stderr}"
+        return done
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> QuickCommand:
+    return QuickCommand(tmp_path)
 
 
 @pytest.fixture

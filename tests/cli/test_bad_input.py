@@ -143,3 +143,14 @@ def test_a_prompt_variant_that_does_not_exist(vibe, tones):
 def test_lfs_pointers_are_named_as_such(vibe):
     message = vibe.refuses(*RUN, "--corpus", SHARED / "corpora" / "crema-d-lfs-pointers" / "manifest.csv")
     assert "git-lfs" in message and len(message.splitlines()) <= 3
+
+
+@pytest.mark.parametrize("verb", ["tasks", "models"])
+def test_a_broken_card_is_named_where_cards_are_listed_and_hides_no_other(quick, verb):
+    (quick.folder / verb).mkdir()
+    broken = quick.folder / verb / "broken.yaml"
+    broken.write_text(f"{verb[:-1]}: broken\n", encoding="utf-8")
+    done = quick(verb, "list", "--include-path", quick.folder)
+    assert done.returncode == 2 and "broken.yaml:1" in done.stderr
+    assert {"tasks": "advisory", "models": "simulated"}[verb] in done.stdout
+    quick("--model", "simulated", "--tasks", "advisory", "--include-path", quick.folder, "--dry-run", check=0)

@@ -19,18 +19,18 @@ def renamed(tones, female, male):
     return tones
 
 
-def test_names_that_look_like_markup_or_commands_are_shown_as_they_are(vibe, tones):
+def test_names_that_look_like_markup_or_commands_are_shown_as_they_are(quick, tones):
     manifest = renamed(tones, "[bold]red[/]", "\x1b[31mred\u202e\x07")
-    done = vibe(*RUN, "--corpus", manifest, "--dimension", "g[/b]")
+    done = quick(*RUN, "--corpus", manifest, "--dimension", "g[/b]")
     assert done.returncode in (0, 1), done.stderr
     assert "g[/b]" in done.stdout and "[bold]red[/]: 4 speakers" in done.stdout
     assert "\\x1b[31mred\\u202e\\x07: 4 speakers" in done.stdout
     assert not any(sign in done.stdout + done.stderr for sign in "\x1b\u202e\x07")
 
 
-def test_a_name_with_a_line_break_and_controls_in_an_error(vibe, tones):
+def test_a_name_with_a_line_break_and_controls_in_an_error(quick, tones):
     tones.write_text('file,speaker,gender\n"no\x1b[2J\u202e.wav",s0,male\n', encoding="utf-8")
-    message = vibe.refuses(*RUN, "--corpus", tones)
+    message = quick.refuses(*RUN, "--corpus", tones)
     assert "\\x1b[2J\\u202e.wav" in message and "\x1b" not in message
 
 

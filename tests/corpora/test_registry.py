@@ -85,3 +85,14 @@ def test_the_demo_corpus_can_be_made_again(tmp_path: Path) -> None:
         np.testing.assert_allclose(
             read_audio(clip, 16_000).samples, read_audio(tmp_path / "clips" / clip.name, 16_000).samples, atol=2e-3
         )
+
+
+def test_a_user_without_a_home_has_the_corpora_that_come_along(monkeypatch):
+    import os
+
+    monkeypatch.delenv("VIBE_HARNESS_DATA", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it does where there is no home
+    assert "demo" in corpus_manifests()
+    with pytest.raises(UserError, match="VIBE_HARNESS_DATA"):
+        data_folder()

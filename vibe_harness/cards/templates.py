@@ -14,6 +14,8 @@ import jinja2.sandbox
 from vibe_harness.cards.paths import find_file
 from vibe_harness.errors import UserError
 
+LONGEST = 1_000_000  # letters of a rendered template
+
 
 class _Undefined(jinja2.StrictUndefined):
     """Strict where StrictUndefined is not: a list that holds an undefined value is not written out either."""
@@ -94,7 +96,7 @@ class TemplateSet:
     def render(self, name: str, values: Mapping[str, Any]) -> str:
         """The rendered text, without blank space around it. Raises UserError with file and line, and for no text."""
         try:
-            text = self._environment.get_template(name).render(values).strip()
+            text = self._bounded(name, values).strip()
         except jinja2.TemplateSyntaxError as error:
             raise UserError(f"{error.filename or name}:{error.lineno}: {error.message}") from None
         except jinja2.exceptions.SecurityError as error:
@@ -103,11 +105,28 @@ class TemplateSet:
             ) from None
         except jinja2.TemplateError as error:
             raise UserError(f"{find_file(self.roots, name)}: {error.message}") from None
+        except MemoryError:
+            raise self._too_long(name) from None
         except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
             raise UserError(f"{find_file(self.roots, name)}: {type(error).__name__}: {error}") from None
         if not text:
             raise UserError(f"{find_file(self.roots, name)}: renders to nothing")
         return text
+
+    def _bounded(self, name: str, values: Mapping[str, Any]) -> str:
+        """The rendered text, given up as soon as it is too long: a loop may write without end."""
+        pieces, length = [], 0
+        for piece in self._environment.get_template(name).generate(values):
+            length += len(piece)
+            if length > LONGEST:
+                raise self._too_long(name)
+            pieces.append(piece)
+        return "".join(pieces)
+
+    def _too_long(self, name: str) -> UserError:
+        return UserError(
+            f"{find_file(self.roots, name)}: renders to more than {LONGEST:,} letters: no prompt is so long"
+        )
 
     def _parse(self, name: str) -> _Parsed:
         text, path, _ = self._load(name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vibe_harness.cli.output import echo
-from vibe_harness.cli.tasks import INCLUDE_PATH
+from vibe_harness.cli.tasks import INCLUDE_PATH, loaded
 
 
 @click.group(name="models")
@@ -23,9 +23,11 @@ def list_models(include_path: tuple[Path, ...]) -> None:
     from vibe_harness.cli.terminal import print_table
 
     index = CardIndex(include_path)
-    cards = [index.model(name) for name in index.model_names()]
+    cards, broken = loaded(index.model, index.model_names())
     rows = [[c.model, c.backend, c.id, "audio" if c.audio else "text", c.licence or ""] for c in cards]
     print_table(["model", "back end", "id", "takes", "licence"], rows)
+    if broken:
+        raise broken
 
 
 @command.command(name="show")

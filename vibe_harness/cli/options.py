@@ -59,6 +59,11 @@ def read_config(context: click.Context, parameter: click.Parameter, value: Path 
         option = known.get(name.replace("_", "-"))
         if option is None:
             raise UserError(f"{source.place([name])}: unknown option '{name}'. {did_you_mean(name, known)}")
+        if isinstance(option, click.Option) and option.is_flag:
+            if not isinstance(given, bool):
+                raise UserError(f"{source.place([name])}: '{name}' is true or false")
+            defaults[str(option.name)] = given == bool(option.flag_value)  # of --no-NAME the value is false
+            continue
         if isinstance(given, Mapping):
             given = [f"{inner}={json.dumps(value, default=str)}" for inner, value in given.items()]
         several = isinstance(option, click.Option) and option.multiple

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from vibe_harness.cli.output import echo
+from vibe_harness.errors import UserError
 
 INCLUDE_PATH = click.option(
     "--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards."
 )
+K = TypeVar("K")
+T = TypeVar("T")
 CLIP_TEXT = "[what the clip says]"  # for prompts that quote it
 
 
@@ -31,7 +36,8 @@ def list_tasks(include_path: tuple[Path, ...], dimension: str | None, corpus: st
 
     index = CardIndex(include_path)
     rows = []
-    for task in (index.load_task(path) for path in index.task_files().values()):
+    tasks, broken = loaded(index.load_task, index.task_files().values())
+    for task in tasks:
         card = task.card
         corpora = {name for names in card.dimensions.values() for name in names}
         if (dimension and dimension not in card.dimensions) or (corpus and corpus not in corpora):
@@ -41,6 +47,8 @@ def list_tasks(include_path: tuple[Path, ...], dimension: str | None, corpus: st
         dimensions = "\n".join(f"{name}: {', '.join(names)}" for name, names in card.dimensions.items())
         rows.append([card.task, card.kind, card.description, dimensions, ", ".join(card.extraction.attributes)])
     print_table(["task", "kind", "what", "dimensions", "attributes"], rows)
+    if broken:
+        raise broken
 
 
 @command.command(name="show")
@@ -68,3 +76,14 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
             echo(f"compared by {dimension}: {', '.join(names)}")
         echo(f"up to {card.generation.max_tokens} tokens, temperature {card.generation.temperature:g}")
         echo(f"metrics: {', '.join(card.metrics)}")
+
+
+def loaded(load: Callable[[K], T], keys: Iterable[K]) -> tuple[list[T], UserError | None]:
+    """What loads, and one error that tells of all that does not: a broken card hides no other, and is not hidden."""
+    found, faults = [], []
+    for key in keys:
+        try:
+            found.append(load(key))
+        except UserError as error:
+            faults.append(str(error))
+    return found, UserError("broken cards are not listed:\n" + "\n".join(faults)) if faults else None

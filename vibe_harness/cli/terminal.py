@@ -68,10 +68,10 @@ def print_results(results: Results, folder: Path) -> None:
     _print(table, width=130)
     for task in results.tasks:
         counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
-        echo(f"{task.task} by {task.dimension}: {counts}")
         mark = "" if task.reliable else "NOT RELIABLE: "
+        echo(f"{task.task} by {task.dimension}: {mark}{counts}")
         for warning in task.warnings:
-            echo(f"  {mark}{warning}")
+            echo(f"  {warning}")
         for score in task.scores:
             if score.metric not in ("ntvd", "refusal_ntvd", "diversity") and score.value is not None:
                 echo(f"  {score.metric}{f' of {score.attribute}' if score.attribute else ''}: {score.value:.4g}")

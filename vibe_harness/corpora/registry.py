@@ -19,7 +19,17 @@ AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".a
 
 
 def data_folder() -> Path:
-    """Where prepared corpora are kept: $VIBE_HARNESS_DATA, or the user's data folder by the system's custom."""
+    """Where prepared corpora are kept: $VIBE_HARNESS_DATA, or the user's data folder by the system's custom.
+
+    Raises UserError for a user without a home, as in some containers.
+    """
+    folder = _data_folder()
+    if folder is None:
+        raise UserError("this user has no home folder: name one for corpora in the variable VIBE_HARNESS_DATA")
+    return folder
+
+
+def _data_folder() -> Path | None:
     if given := os.environ.get("VIBE_HARNESS_DATA"):
         return Path(given).expanduser()
     if sys.platform == "win32":
@@ -28,12 +38,19 @@ def data_folder() -> Path:
         base = "~/Library/Application Support"
     else:
         base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(base).expanduser() / "vibe-harness"
+    base = os.path.expanduser(base)  # noqa: PTH111 (which leaves the ~ where there is no home)
+    return None if base.startswith("~") else Path(base) / "vibe-harness"
 
 
 def corpus_folders() -> list[Path]:
-    """Where corpora and their cards lie: the user's own, those that come with the harness, those of other packages."""
-    return [root / "corpora" for root in (data_folder(), library_root(), *package_roots())]
+    """Where corpora and their cards lie: the user's own (given a home), then those that come along."""
+    own = _data_folder()
+    return [*([own / "corpora"] if own else []), *_shipped_folders()]
+
+
+def _shipped_folders() -> list[Path]:
+    """The folders of corpora that come with the harness and with other packages."""
+    return [root / "corpora" for root in (library_root(), *package_roots())]
 
 
 def corpus_manifests() -> dict[str, Path]:
@@ -51,14 +68,14 @@ def first_claims(within: Callable[[Path], Iterable[tuple[str, Path]]]) -> dict[s
 
     Raises UserError, naming both files, where two packages, or a package and the harness, claim one name.
     """
-    mine, *others = corpus_folders()
     found: dict[str, Path] = {}
-    for root in others:
+    for root in _shipped_folders():
         for name, path in dict(reversed([*within(root)])).items():  # the first of a folder's own counts
             if name in found:
                 raise UserError(f"two corpora claim the name '{name}': {found[name]} and {path}: rename one")
             found[name] = path
-    return found | dict(reversed([*within(mine)]))
+    own = _data_folder()
+    return found | (dict(reversed([*within(own / "corpora")])) if own else {})
 
 
 def find_manifest(name_or_path: str) -> Path:

@@ -5,27 +5,30 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from vibe_harness.errors import UserError
 
+PART = ".part"  # ends the name of a file that is not whole yet
+
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes `path` when the block ends well, and vanishes otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    aside = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield aside
         with aside.open("rb") as file:
             os.fsync(file.fileno())
         aside.replace(path)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing can be written, nothing was left
+            aside.unlink(missing_ok=True)
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -41,5 +44,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not readable as JSON: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from vibe_harness.errors import UserError
+from vibe_harness.records import Outcome, Reading
 
 SYNC_SECONDS = 1.0
 
@@ -25,8 +26,11 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = path.open("ab", buffering=0)
-        self._drop_torn_tail()
+        try:
+            self._file = path.open("ab", buffering=0)
+            self._drop_torn_tail()
+        except OSError as error:
+            raise self._cannot_write(error) from None
         self._dirty = threading.Event()
         self._closing = threading.Event()
         self._failure: OSError | None = None
@@ -56,8 +60,12 @@ class Journal:
             return
         self._closing.set()
         self._syncer.join()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._cannot_write(error) from None
+        finally:
+            self._file.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -102,7 +110,8 @@ class Journal:
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
     """The complete records of a journal, in order; none where there is no such file.
 
-    Raises UserError, naming the line, for a line that is complete and yet no JSON object: somebody edited the file.
+    Raises UserError, naming the line, for a line that is complete and yet no record of that journal: somebody edited
+    the file.
     """
     for _, record in read_journal_offsets(path):
         yield record
@@ -110,18 +119,65 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
 def read_journal_offsets(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """As `read_journal`, each record with the byte offset of its line."""
-    if not path.exists():
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
         return
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    fits = _FITS.get(path.name, _is_object)
     offset = 0
-    with path.open("rb") as file:
+    with file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return  # torn by a power loss: never complete
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 record = None
-            if not isinstance(record, dict):
+            if not fits(record):
                 raise UserError(f"{path}:{number}: not a record: remove that line to have its request asked again")
             yield offset, record
             offset += len(line)
+
+
+def _is_object(record: Any) -> bool:
+    return isinstance(record, dict)
+
+
+def _is_engine(record: Any) -> bool:
+    return isinstance(record, dict) and isinstance(record.get("role"), str)
+
+
+def _is_response(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and all(isinstance(record.get(name), str) for name in ("request", "task", "variant", "clip", "text"))
+        and record.get("outcome") in _OUTCOMES
+        and isinstance(record.get("error", 0), str | None)
+    )
+
+
+def _is_extraction(record: Any) -> bool:
+    if not isinstance(record, dict):
+        return False
+    readings, raw = record.get("readings"), record.get("raw")
+    return (
+        all(isinstance(record.get(name), str) for name in ("key", "request", "text"))
+        and isinstance(record.get("refused"), bool)
+        and isinstance(record.get("error", 0), str | None)
+        and isinstance(readings, dict)
+        and all(isinstance(reading, str) and reading in _READINGS for reading in readings.values())
+        and isinstance(raw, dict)
+        and all(isinstance(items, list) and all(isinstance(i, str) for i in items) for items in raw.values())
+    )
+
+
+_OUTCOMES = [str(outcome) for outcome in Outcome]
+_READINGS = [str(reading) for reading in Reading]
+# The journals of a run folder are known by their names; what is read from them is checked, for people edit them.
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "engines.jsonl": _is_engine,
+    "responses.jsonl": _is_response,
+    "extractions.jsonl": _is_extraction,
+}

@@ -133,7 +133,7 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
-        folder=output or Path("runs") / f"{model.model}-{corpus.name}-{digest(asked, 8)}",
+        folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
     )
 
 

@@ -7,70 +7,112 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import read_json, write_json
 from vibe_harness.records import Score
 
 FORMAT = 1
+DOCUMENTED = ConfigDict(use_attribute_docstrings=True)  # the words below each field stand in the schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCoverage:
     """How far the requests of one group came."""
 
+    __pydantic_config__ = DOCUMENTED
+
     speakers: int
+    """Speakers with at least one request."""
     clips: int
+    """Clips that were played."""
     requests: int
-    outcomes: Mapping[str, int]  # outcome -> responses; the sum is `requests`
-    readings: Mapping[str, Mapping[str, int]]  # attribute -> reading -> responses
-    items_per_response: Mapping[str, float | None]  # attribute -> mean values of the responses that give any
+    """Requests that have ended, however they ended."""
+    outcomes: Mapping[str, int]
+    """Outcome -> responses; the sum is `requests`."""
+    readings: Mapping[str, Mapping[str, int]]
+    """Attribute -> reading -> responses."""
+    items_per_response: Mapping[str, float | None]
+    """Attribute -> mean values of the responses that give any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
     """One task, asked in one wording, compared between the groups of one dimension."""
 
+    __pydantic_config__ = DOCUMENTED
+
     task: str
-    task_digest: str  # results of different digests are never put in one column
+    """Name of the task."""
+    task_digest: str
+    """Of the card with its templates and aliases; results of different digests are never put in one column."""
     variant: str
+    """Name of the prompt that was used."""
     dimension: str
+    """What the groups are groups of: gender, accent."""
     groups: Mapping[str, GroupCoverage]
-    without_value: float | None  # share of readings that gave no value, over all attributes and groups
+    """Group -> how far its requests came."""
+    without_value: float | None
+    """Share of readings that gave no value, over all attributes and groups."""
     reliable: bool
+    """False where an attribute is read too seldom, or more seldom for one group, or the score is undefined."""
     warnings: Sequence[str]
+    """Why it is not reliable, and what has no score, in words."""
     scores: Sequence[Score]
+    """What each metric of the task's card found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantSummary:
     """A task over several wordings of its prompt. The first variant alone compares with published figures."""
 
+    __pydantic_config__ = DOCUMENTED
+
     task: str
+    """Name of the task."""
     dimension: str
-    ntvd: Mapping[str, float | None]  # variant -> the task's score; None where undefined
-    mean: float | None  # over the variants; None where one of them is undefined
-    standard_deviation: float | None  # between variants (n - 1)
+    """What the groups are groups of: gender, accent."""
+    ntvd: Mapping[str, float | None]
+    """Variant -> the task's score; null where undefined."""
+    mean: float | None
+    """Mean over the variants; null where one of them is undefined."""
+    standard_deviation: float | None
+    """Between variants (n - 1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """All that a run found."""
 
+    __pydantic_config__ = DOCUMENTED
+
     format: int
+    """Version of this schema."""
     model: str
+    """Name of the model card."""
     simulated: bool
+    """No real model gave these answers."""
     corpus: str
+    """Name of the corpus."""
     corpus_synthetic: bool
+    """No person was recorded."""
     extractor: str
+    """What read the answers: rules, or a model card."""
     tau: int
+    """Values seen fewer times over all groups were left out."""
     permutations: int
+    """Most permutations of a test."""
     seed: int
-    hearing_check: Literal["passed", "left out", "simulated"]  # a simulated model is not asked
-    bad_clips: Mapping[str, str]  # clips left out with --skip-bad-clips -> reason
+    """The seed of generation, drawing and tests."""
+    hearing_check: Literal["passed", "left out", "simulated"]
+    """Whether the model was asked what it hears; a simulated one is not."""
+    bad_clips: Mapping[str, str]
+    """Clips left out with --skip-bad-clips -> reason."""
     tasks: Sequence[TaskResult]
-    variants: Sequence[VariantSummary] = ()  # tasks that were asked in more than one wording
+    """One for each task, prompt and dimension."""
+    variants: Sequence[VariantSummary] = ()
+    """Summaries of the tasks that were asked in more than one wording."""
 
     @property
     def reliable(self) -> bool:

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import read_json, write_json
+from vibe_harness.pipeline.files import PART, read_json, write_json
 from vibe_harness.pipeline.journal import read_journal
 
 FORMAT = 1
@@ -78,18 +78,24 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for this process. Raises UserError where another process holds it."""
+        lock = filelock.FileLock(self.path / ".lock", blocking=False)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = filelock.FileLock(self.path / ".lock", blocking=False)
-            with lock:
-                yield
+            lock.acquire()
         except filelock.Timeout:
             raise UserError(
                 f"{self.path}: another process is working in this run folder: wait for it, or name another folder "
                 "with --output-path"
             ) from None
-        except (PermissionError, NotADirectoryError, FileExistsError) as error:
+        except OSError as error:
             raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
+        try:
+            for whole in (self.asked, self.clips, self.observations, self.results):
+                for part in self.path.glob(f".{whole.name}.*{PART}"):  # a killed process left it
+                    part.unlink(missing_ok=True)
+            yield
+        finally:
+            lock.release()
 
     def claim(self, asked: Mapping[str, Any], record: RunRecord) -> None:
         """Write down what is asked, or check that this folder was made by the same question.

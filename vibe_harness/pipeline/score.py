@@ -48,12 +48,10 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 
     dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
     """
-    import pyarrow.parquet as pq
-
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = pq.read_schema(folder.observations).names
+    names = _column_names(folder.observations)
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for name in dimensions:
         if name not in columns:
@@ -90,6 +88,23 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         tasks=results,
         variants=_variant_summaries(results),
     )
+
+
+def _column_names(path: Path) -> list[str]:
+    """Columns of the observations. Raises UserError where the file is not what a run writes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = list(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError):
+        names = []
+    if not {"task", "variant", *COLUMNS} <= set(names):
+        raise UserError(
+            f"{path}: not the observations of a run, or damaged: run the command that started the run again, which "
+            "makes them anew from its responses"
+        )
+    return names
 
 
 def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated"]:
@@ -156,13 +171,14 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
     speakers = speakers_of(frame)
-    warnings = [*_missing_by_group(frame, speakers, settings)]
-    without = float((frame["reading"] != Reading.VALUE).mean())
-    reliable = not warnings
-    if without > WITHOUT_VALUE_LIMIT:
-        reliable = False
-        warnings.insert(0, f"{without:.0%} of the readings gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})")
+    without = frame["reading"] != Reading.VALUE
     scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
+    warnings = [
+        *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
+        *_missing(frame, without),
+        *_missing_by_group(frame, speakers, settings),
+    ]
+    reliable = not warnings
     warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
     return TaskResult(
         task=task.card.task,
@@ -170,7 +186,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         variant=variant,
         dimension=dimension,
         groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
-        without_value=without,
+        without_value=float(without.mean()),
         reliable=reliable,
         warnings=warnings,
         scores=scores,
@@ -195,6 +211,16 @@ def _coverage(frame: pd.DataFrame) -> GroupCoverage:
         readings=readings,
         items_per_response=items,
     )
+
+
+def _missing(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
+    """A warning for each attribute whose share without a value is past the limit."""
+    shares = without.groupby(frame["attribute"].astype(str)).mean()
+    return [
+        f"{name}: {share:.0%} of the responses gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})"
+        for name, share in sorted(shares.items())
+        if share > WITHOUT_VALUE_LIMIT
+    ]
 
 
 def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Mapping
 
 MAX_VALUES = 12
@@ -24,14 +25,18 @@ def distribution_svg(title: str, distribution: Mapping[str, Mapping[str, float]]
     spread = {v: _spread([distribution[group].get(v, 0.0) for group in groups]) for v in values}
     shown = sorted(values, key=lambda v: (-spread[v], v))[:MAX_VALUES]
     height = 0.8 / max(len(groups), 1)
-    with mpl.rc_context({"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif"}):
+    with (
+        mpl.rc_context({"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif"}),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", message="Glyph")  # the letters are drawn by the browser's fonts, not by these
         figure = Figure(figsize=(7, 1.2 + 0.16 * len(shown) * (len(groups) + 1)), layout="constrained")
         axes = figure.add_subplot()
         for index, group in enumerate(groups):
             places = [row + (index - (len(groups) - 1) / 2) * height for row in range(len(shown))]
             shares = [100 * distribution[group].get(value, 0.0) for value in shown]
             axes.barh(
-                places, shares, height, label=f"{group} (n = {answers.get(group, 0)})", edgecolor="#1b1b1b",
+                places, shares, height, label=_legend(group, answers.get(group, 0)), edgecolor="#1b1b1b",
                 facecolor=GREYS[index % len(GREYS)], hatch=HATCHES[index % len(HATCHES)], linewidth=0.6,
             )  # fmt: skip
         axes.set_yticks(range(len(shown)), [_plain(value) for value in shown])
@@ -44,6 +49,12 @@ def distribution_svg(title: str, distribution: Mapping[str, Mapping[str, float]]
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def _legend(group: str, answers: int) -> str:
+    """A group's label. Matplotlib hides what begins with "_": there a mark without width goes ahead."""
+    shown = "\N{WORD JOINER}" if group.startswith("_") else ""
+    return f"{shown}{_plain(group)} (n = {answers})"
 
 
 def _spread(shares: list[float]) -> float:
