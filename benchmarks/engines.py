@@ -31,7 +31,7 @@ from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.records import Generation, Outcome, Request, Waveform
 
 RATE = 16_000
-ROUNDS = 5
+ROUNDS = 3
 IDEAL = 320.0
 CHATML = Layout(
     before="<|im_start|>user\n<|audio_bos|><|AUDIO|><|audio_eos|>", end="<|im_end|>\n<|im_start|>assistant\n"

@@ -3,8 +3,8 @@
     python benchmarks/overhead.py [--quick]
 
 Prints, each beside its aim:
-- start-up: `vibe-harness --help`, `tasks list` and the smallest run there can be (two speakers in each of two groups,
-  so four simulated requests), over `python -c pass`, which is started in turn with them;
+- start-up: `vibe-harness --help`, `tasks list` and the smallest run there can be (four simulated requests: two speakers
+  in each of two groups), over `python -c pass`, which is started in turn with them;
 - memory: peak of the whole process, and time, of simulated runs over 1,000, 10,000 and 100,000 requests, on a generated
   manifest that names the demo files again under other ids;
 - cost: time per request of a run whose model answers at once and never decodes its clip, stored and flushed.
@@ -45,8 +45,8 @@ I hope this helps.
 """
 
 
-def started(*command: str, folder: str | None = None) -> tuple[float, float]:
-    """Run a command in a process of its own: seconds, and its peak resident memory in MB.
+def started(*command: str, folder: str | None = None) -> tuple[float, float, float]:
+    """Run a command in a process of its own: seconds, seconds of processor, and peak resident memory in MB.
 
     This process stays small, for the system counts a child's memory from before it became another program.
     """
@@ -56,9 +56,10 @@ def started(*command: str, folder: str | None = None) -> tuple[float, float]:
     said = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
+    if process.returncode not in (0, 1) or b"Traceback" in said:  # 1: done, not reliable
         sys.exit(f"{' '.join(command)}: exit {process.returncode}\n{said.decode()}")
-    return time.perf_counter() - begun, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    peak = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    return time.perf_counter() - begun, usage.ru_utime + usage.ru_stime, peak
 
 
 def start_up(times: int) -> None:
@@ -68,21 +69,22 @@ def start_up(times: int) -> None:
         "tasks list": (("tasks", "list"), 0.5),
         "smallest run": (("run", *SMALLEST), 3.0),
     }
-    bare: list[float] = []
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    bare: list[tuple[float, ...]] = []
+    taken: dict[str, list[tuple[float, ...]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as folder:
         for number in range(times):
             for name, (arguments, _) in commands.items():
-                bare.append(started(sys.executable, "-c", "pass")[0])
+                bare.append(started(sys.executable, "-c", "pass"))
                 output = ("--output-path", f"{folder}/{number}") if name == "smallest run" else ()
-                seconds[name].append(started(*HARNESS, *arguments, *output, folder=folder)[0])
-    base = statistics.median(bare)
-    print(f"start-up, median of {times} (fastest)\n  python -c pass  {base:6.3f} s ({min(bare):.3f})")
+                taken[name].append(started(*HARNESS, *arguments, *output, folder=folder))
+    base, base_cpu, _ = map(statistics.median, zip(*bare, strict=True))
+    print(f"start-up, median of {times} (processor time alone in brackets: on a busy machine only that is telling)")
+    print(f"  python -c pass  {base:6.3f} s ({base_cpu:.3f})")
     for name, (_, aim) in commands.items():
-        middle = statistics.median(seconds[name])
+        middle, cpu, peak = map(statistics.median, zip(*taken[name], strict=True))
         print(
-            f"  {name:15} {middle:6.3f} s ({min(seconds[name]):.3f}): {middle / base:5.1f} times, "
-            f"{middle - base:.3f} s over it ({min(seconds[name]) - min(bare):.3f}); aim {aim} s"
+            f"  {name:15} {middle:6.3f} s ({cpu:.3f}): {middle / base:5.1f} times, {middle - base:.3f} s over it "
+            f"({cpu - base_cpu:.3f}); aim {aim} s; {peak:.0f} MB"
         )
 
 
@@ -99,7 +101,7 @@ def make_corpus(folder: Path, clips: int) -> Path:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ["id", *rows[0]])
         writer.writeheader()
-        writer.writerows({**rows[n % len(rows)], "id": f"take-{n:06}"} for n in range(clips))
+        writer.writerows({**rows[n * len(rows) // clips], "id": f"take-{n:06}"} for n in range(clips))
     return path
 
 
@@ -110,8 +112,8 @@ def memory(sizes: Sequence[int]) -> None:
         for size in sizes:
             corpus = make_corpus(Path(name), size // len(TASKS))
             command = ("--model", "simulated", "--tasks", ",".join(TASKS), "--corpus", str(corpus))
-            seconds, peak = started(*HARNESS, *command, "--permutations", "999", folder=name)
-            print(f"  {size:8,} requests {seconds:7.1f} s {peak:6.0f} MB", flush=True)
+            seconds, cpu, peak = started(*HARNESS, *command, "--permutations", "999", folder=name)
+            print(f"  {size:8,} requests {seconds:7.1f} s ({cpu:.1f} of processor) {peak:6.0f} MB", flush=True)
 
 
 def cost(requests: int) -> None:
@@ -161,7 +163,7 @@ def cost(requests: int) -> None:
             output_path=folder / "run",
         )  # fmt: skip
         watch = Stopwatch()
-        prepared = prepare(question, watch)
+        [prepared] = prepare(question, watch)
         wall, processor = time.perf_counter(), time.process_time()
         run(prepared, watch)
         spent["all of it"] = time.perf_counter() - wall, time.process_time() - processor

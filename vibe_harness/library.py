@@ -22,7 +22,8 @@ def library_root() -> Path:
 def package_roots() -> list[Path]:
     """Folders of cards that other packages add, sorted by entry-point name.
 
-    An entry point of the group `vibe_harness.cards` names a package whose folder holds tasks/, models/ or templates/.
+    An entry point of the group `vibe_harness.cards` names a package whose folder holds tasks/, models/,
+    templates/ or corpora/.
     The package is found, not imported. Raises UserError where it cannot be found.
     """
     roots = []

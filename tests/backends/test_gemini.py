@@ -78,10 +78,10 @@ EXPECTED = {
 
 def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     endings = [name for name in FINAL if name in EXPECTED]
-    rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.004}
+    rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}
     waves = [tone(pitch) for pitch in (110, 220, 440, 880)]
     with Loopback(rates=rates, seed=6, hang_s=30.0) as server:
-        card = model_card(server.url, timeout_s=1.0, concurrency=32)
+        card = model_card(server.url, timeout_s=5.0, concurrency=32)
         got = answers(card, (ask(i, waves[i % 4]) for i in range(2000)))
         seen = server.seen()
     assert sorted(r.request for r in got) == sorted(f"r{i}" for i in range(2000))

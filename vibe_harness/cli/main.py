@@ -13,7 +13,6 @@ import click
 
 from vibe_harness.cli.output import OutputError, plain
 from vibe_harness.errors import HarnessError
-from vibe_harness.registry import did_you_mean
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
@@ -53,6 +52,8 @@ class Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in VERBS:
+            from vibe_harness.registry import did_you_mean
+
             raise click.UsageError(f"there is no verb '{args[0]}'. {did_you_mean(args[0], VERBS)}")
         return super().resolve_command(ctx, args)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     callback=split_commas,
     help="Tasks: names, globs or YAML files, separated by commas.",
 )
-@click.option("--corpus", help="Corpus: a name, or a manifest (CSV, JSONL, Parquet). Default: the model card's own.")
+@click.option(
+    "--corpus",
+    help="A name, or a manifest (CSV, JSONL, Parquet). Default: the model card's, else all the tasks are meant for.",
+)
 @click.option(
     "--dimension",
     "dimensions",
@@ -74,41 +77,52 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Say what would be asked, and show the first prompt.")
 def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     """Ask a model with recordings, read its answers and score how far they shift between groups."""
-    from vibe_harness.cli.terminal import TerminalProgress, show_results
+    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
     from vibe_harness.pipeline.prepare import Question, prepare
+    from vibe_harness.pipeline.results import to_json
     from vibe_harness.pipeline.run import run
 
     progress = TerminalProgress()
-    prepared = prepare(Question(**options), progress)
+    found = prepare(Question(**options), progress)
     if dry_run:
-        _print_dry_run(prepared, as_json)
+        _show_dry_run(found, as_json)
         return 0
-    results = run(prepared, progress)
-    return show_results(results, prepared.folder, as_json)
+    results = []
+    for prepared in found:
+        results.append(run(prepared, progress))
+        if not as_json:
+            print_results(results[-1], prepared.folder)
+    if as_json:
+        print_json([to_json(one) for one in results])
+    return exit_code(results)
 
 
-def _print_dry_run(prepared: Prepared, as_json: bool) -> None:
+def _show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
+    from vibe_harness.cli.terminal import print_json
     from vibe_harness.pipeline.generate import answered
     from vibe_harness.pipeline.run_folder import RunFolder
 
-    plan = prepared.plan
-    done = answered(RunFolder(prepared.folder).responses)
-    requests = plan.requests()
-    first = next(requests)
-    already = int(first.id in done) + sum(request.id in done for request in requests)
-    seconds = sum(heard.seconds for heard in plan.clips)
-    if as_json:
-        data = {
-            "requests": len(plan), "answered": already, "clips": len(plan.clips), "audio_seconds": seconds,
+    data = []
+    for prepared in found:
+        plan = prepared.plan
+        done = answered(RunFolder(prepared.folder).responses)
+        requests = plan.requests()
+        first = next(requests)
+        already = int(first.id in done) + sum(request.id in done for request in requests)
+        seconds = sum(heard.seconds for heard in plan.clips)
+        data.append({
+            "corpus": prepared.corpus.name, "tasks": [task.name for task in plan.tasks], "requests": len(plan),
+            "answered": already, "clips": len(plan.clips), "audio_seconds": seconds,
             "dimensions": list(prepared.dimensions), "folder": str(prepared.folder), "first_prompt": first.prompt,
-        }  # fmt: skip
-        echo(json.dumps(data, indent=2))
-        return
-    layout = plan.model.layout
-    told = (
-        f"{len(plan)} requests to {plan.model.model} over {len(plan.clips)} clips of {prepared.corpus.name} "
-        f"({seconds / 60:.1f} min of audio each time); {already} are answered already in {prepared.folder}.\n"
-        f"Compared by {', '.join(prepared.dimensions)}; read by the extractor {prepared.extractor}.\n"
-        f"The first prompt, with clip {first.clip}:\n"
-    )
-    echo(f"{told}\n{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")
+        })  # fmt: skip
+        if not as_json:
+            layout = plan.model.layout
+            told = (
+                f"{len(plan)} requests to {plan.model.model} over {len(plan.clips)} clips of {prepared.corpus.name} "
+                f"({seconds / 60:.1f} min of audio each time); {already} are answered already in {prepared.folder}.\n"
+                f"Compared by {', '.join(prepared.dimensions)}; read by the extractor {prepared.extractor}.\n"
+                f"The first prompt, with clip {first.clip}:\n"
+            )
+            echo(f"{told}\n{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")
+    if as_json:
+        print_json(data)

@@ -18,9 +18,9 @@ from vibe_harness.cli.options import split_commas
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def command(run: Path, dimensions: list[str], seed: int | None, tau: int, permutations: int, as_json: bool) -> int:
     """Score the run folder RUN again; the scores replace those in its results.json."""
-    from vibe_harness.cli.terminal import TerminalProgress, show_results
+    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
     from vibe_harness.metrics.registry import Settings
-    from vibe_harness.pipeline.results import write_results
+    from vibe_harness.pipeline.results import to_json, write_results
     from vibe_harness.pipeline.run_folder import RunFolder
     from vibe_harness.pipeline.score import score_run
 
@@ -30,4 +30,8 @@ def command(run: Path, dimensions: list[str], seed: int | None, tau: int, permut
         settings = Settings(tau=tau, permutations=permutations, seed=record.seed if seed is None else seed)
         results = score_run(folder, settings, dimensions, TerminalProgress())
         write_results(folder.results, results)
-    return show_results(results, run, as_json)
+    if as_json:
+        print_json([to_json(results)])
+    else:
+        print_results(results, run)
+    return exit_code([results])

@@ -6,18 +6,19 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cli.output import echo, plain, write
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, TaskResult, to_json
-from vibe_harness.records import Score
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from vibe_harness.pipeline.results import Results, TaskResult
+    from vibe_harness.records import Score
 
 
 class TerminalProgress(Progress):
@@ -35,13 +36,14 @@ class TerminalProgress(Progress):
             yield tick
 
 
-def show_results(results: Results, folder: Path, as_json: bool) -> int:
-    """Print results for a person or for a program; returns the exit code: 1 where a score is not reliable."""
-    if as_json:
-        echo(json.dumps(to_json(results), indent=2))  # ASCII: whole on any terminal
-    else:
-        print_results(results, folder)
-    return 0 if results.reliable else 1
+def print_json(data: Sequence[Mapping[str, Any]]) -> None:
+    """Print what a program reads: one object, or an array of them where a run took several corpora."""
+    echo(json.dumps(data[0] if len(data) == 1 else data, indent=2))  # ASCII: whole on any terminal
+
+
+def exit_code(results: Sequence[Results]) -> int:
+    """0, or 1 where a score is not reliable."""
+    return 0 if all(one.reliable for one in results) else 1
 
 
 def print_results(results: Results, folder: Path) -> None:

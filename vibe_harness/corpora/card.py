@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
 from vibe_harness.cards.yaml_file import read_card
-from vibe_harness.corpora.registry import corpus_folders
+from vibe_harness.corpora.registry import first_claims
 from vibe_harness.errors import UserError
 from vibe_harness.registry import did_you_mean
 
@@ -78,11 +78,8 @@ class CorpusCard(Card):
 
 
 def corpus_cards() -> dict[str, Path]:
-    """Name -> card file, of those that come with the harness and those in the user's data folder."""
-    found: dict[str, Path] = {}
-    for root in corpus_folders():
-        found |= {path.stem: path for path in sorted(root.glob("*.yaml")) if path.stem not in found}
-    return found
+    """Name -> card file, of those at hand; see `first_claims` for names that stand twice."""
+    return first_claims(lambda root: [(path.stem, path) for path in sorted(root.glob("*.yaml"))])
 
 
 def load_corpus_card(name_or_path: str) -> tuple[CorpusCard, Path]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from vibe_harness.corpora.manifest import Corpus, load_manifest
 from vibe_harness.errors import UserError
-from vibe_harness.library import library_root
+from vibe_harness.library import library_root, package_roots
 from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean
 
@@ -41,21 +42,38 @@ def _data_folder() -> Path | None:
     return None if base.startswith("~") else Path(base) / "vibe-harness"
 
 
-def corpus_folders() -> tuple[Path, ...]:
-    """Where corpora and their cards lie: the user's own (given a home), then those that come with the harness."""
+def corpus_folders() -> list[Path]:
+    """Where corpora and their cards lie: the user's own, those that come with the harness, those of other packages.
+
+    A user without a home folder has none of the first.
+    """
     own = _data_folder()
-    return (*([own / "corpora"] if own else []), library_root() / "corpora")
+    return [root / "corpora" for root in (*([own] if own else []), library_root(), *package_roots())]
 
 
 def corpus_manifests() -> dict[str, Path]:
-    """Name -> manifest of every corpus at hand. One that the user prepared stands before one that came along."""
-    found: dict[str, Path] = {}
-    for root in corpus_folders():
+    """Name -> manifest of every corpus at hand; see `first_claims` for names that stand twice."""
+
+    def manifests(root: Path) -> Iterator[tuple[str, Path]]:
         for folder in sorted(root.iterdir()) if root.is_dir() else ():
-            for file in MANIFESTS:
-                if (folder / file).is_file() and folder.name not in found:
-                    found[folder.name] = folder / file
-    return found
+            yield from ((folder.name, folder / file) for file in MANIFESTS if (folder / file).is_file())
+
+    return first_claims(manifests)
+
+
+def first_claims(within: Callable[[Path], Iterable[tuple[str, Path]]]) -> dict[str, Path]:
+    """Name -> file over all corpus folders, `within` listing one. What the user has stands before what came along.
+
+    Raises UserError, naming both files, where two packages, or a package and the harness, claim one name.
+    """
+    mine, *others = corpus_folders()
+    found: dict[str, Path] = {}
+    for root in others:
+        for name, path in dict(reversed([*within(root)])).items():  # the first of a folder's own counts
+            if name in found:
+                raise UserError(f"two corpora claim the name '{name}': {found[name]} and {path}: rename one")
+            found[name] = path
+    return found | dict(reversed([*within(mine)]))
 
 
 def find_manifest(name_or_path: str) -> Path:

@@ -31,8 +31,10 @@ class ModelExtractor:
         self._schemas = {task.name: answer_schema(task.card.extraction.attributes) for task in tasks}
         self._backend = BACKENDS.get(card.backend)(card, tasks)
 
-    def identity(self) -> Mapping[str, Any]:
-        return {"model": self._card.identity(), "unknown_words": digest(sorted(unknown_words()))}
+    @staticmethod
+    def identity(card: ModelCard) -> Mapping[str, Any]:
+        """What can change a reading, as plain data."""
+        return {"model": card.identity(), "unknown_words": digest(sorted(unknown_words()))}
 
     def describe(self) -> Mapping[str, str]:
         about = {"name": self._card.model, "id": self._card.id, "revision": self._card.revision or ""}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from vibe_harness.backends.protocol import check_options
 from vibe_harness.cards.loading import CardIndex, Task
@@ -21,6 +22,12 @@ def open_extractor(name: str, index: CardIndex, tasks: Sequence[Task]) -> Extrac
     """
     card = find_extractor(name, index)
     return EXTRACTORS.get(name)(tasks) if card is None else ModelExtractor(card, tasks)
+
+
+def extractor_identity(name: str, index: CardIndex) -> Mapping[str, Any]:
+    """What can change a reading of that extractor, as plain data. Opens nothing; raises as `find_extractor` does."""
+    card = find_extractor(name, index)
+    return EXTRACTORS.get(name).identity() if card is None else ModelExtractor.identity(card)
 
 
 def find_extractor(name: str, index: CardIndex) -> ModelCard | None:

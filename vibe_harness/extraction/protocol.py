@@ -13,9 +13,6 @@ from vibe_harness.registry import Registry
 class Extractor(Protocol):
     """Reads the attributes of a task in responses to it."""
 
-    def identity(self) -> Mapping[str, Any]:
-        """What can change a reading: part of every extraction's key."""
-
     def describe(self) -> Mapping[str, str]:
         """Name and version, for the run's record."""
 
@@ -30,7 +27,10 @@ class Extractor(Protocol):
 
 
 class ExtractorType(Protocol):
-    """What an extractor registers: how to open it."""
+    """What an extractor registers: what it is, and how to open it. A class with a static `identity` will do."""
+
+    def identity(self) -> Mapping[str, Any]:
+        """What can change a reading, as plain data: part of every extraction's key. Opens nothing."""
 
     def __call__(self, tasks: Sequence[Task]) -> Extractor:
         """Open the extractor. tasks: whose responses it will be given."""

@@ -34,7 +34,8 @@ class RulesExtractor:
     def __init__(self, tasks: Sequence[Task]) -> None:
         """tasks: what will be read; any task is read alike."""
 
-    def identity(self) -> Mapping[str, Any]:
+    @staticmethod
+    def identity() -> Mapping[str, Any]:
         return {"extractor": "rules", "version": VERSION}
 
     def describe(self) -> Mapping[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vibe_harness.metrics.registry import Metric, Settings
-from vibe_harness.metrics.tables import attributes_of, speakers_of, value_counts
+from vibe_harness.metrics.tables import attributes_of, items_of, speakers_of, value_counts
 from vibe_harness.records import Score
 from vibe_harness.stats.diversity import diversity as diversity_of
 
@@ -27,9 +27,8 @@ def diversity(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         if found is None:
             scores.append(Score(metric="diversity", attribute=name, undefined="no answer gives a value"))
             continue
-        raw = {item for values in rows.loc[rows["reading"] == "value", "raw"] for item in values}
         detail = {
-            "distinct_raw": len(raw),
+            "distinct_raw": int(items_of(rows, "raw")["raw"].nunique()),
             "distinct_canonical": found.distinct,
             "commonest_share": found.commonest,
             "evenness": found.evenness,

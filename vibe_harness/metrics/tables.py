@@ -29,7 +29,9 @@ class Speakers:
     def of(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """Index of the speaker of each row."""
         place = {name: index for index, name in enumerate(self.names)}
-        return np.asarray(frame["speaker"].astype(str).map(place), dtype=np.int64)
+        codes, found = frame["speaker"].factorize()
+        places = np.array([place[str(name)] for name in found], dtype=np.int64)
+        return np.take(places, codes)
 
     def by_group(self, counts: Counts) -> Counts:
         """Sum counts (S, V) over the speakers of each group: (G, V)."""
@@ -40,7 +42,7 @@ class Speakers:
 
 def speakers_of(frame: pd.DataFrame, column: str = "group") -> Speakers:
     """Speakers with their group. Raises UserError for a speaker who stands in two groups."""
-    pairs = frame[["speaker", column]].astype(str).drop_duplicates().sort_values(["speaker", column])
+    pairs = frame[["speaker", column]].drop_duplicates().astype(str).sort_values(["speaker", column])
     twice = pairs["speaker"][pairs["speaker"].duplicated()]
     if len(twice):
         name = twice.iloc[0]
@@ -56,20 +58,22 @@ def value_counts(frame: pd.DataFrame, speakers: Speakers) -> tuple[tuple[str, ..
 
     Only rows with the reading "value" count.
     """
-    rows = frame[frame["reading"] == "value"]
-    lengths = rows["values"].str.len().to_numpy(dtype=np.int64)
-    who = np.repeat(speakers.of(rows), lengths)
-    items = np.array([item for values in rows["values"] for item in values], dtype=object)
-    names = sorted(set(items))
-    place = {name: index for index, name in enumerate(names)}
+    items = items_of(frame, "values")
+    codes, names = items["values"].factorize(sort=True)
     counts = np.zeros((len(speakers.names), len(names)), dtype=np.int64)
-    np.add.at(counts, (who, np.array([place[item] for item in items], dtype=np.int64)), 1)
-    return tuple(names), counts
+    np.add.at(counts, (speakers.of(items), codes), 1)
+    return tuple(map(str, names)), counts
+
+
+def items_of(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """One row for each item of a list column ("values" or "raw"), of the rows with the reading "value"."""
+    rows = frame.loc[frame["reading"] == "value", ["speaker", column]].explode(column)
+    return rows[rows[column].notna()]
 
 
 def attributes_of(frame: pd.DataFrame) -> list[str]:
     """The attributes of a frame, sorted."""
-    return sorted(frame["attribute"].astype(str).unique())
+    return sorted(map(str, frame["attribute"].unique()))
 
 
 def strata_codes(frame: pd.DataFrame, speakers: Speakers, columns: Sequence[str]) -> NDArray[np.int64] | None:
@@ -84,6 +88,7 @@ def strata_codes(frame: pd.DataFrame, speakers: Speakers, columns: Sequence[str]
     for column in columns:
         if GROUP_PREFIX + column not in frame:
             raise UserError(f"no column '{column}' to permute within: the corpus does not have it")
-    held = frame[[GROUP_PREFIX + column for column in columns]]
-    joined = frame.assign(stratum=held.astype(str).agg(" and ".join, axis=1))
+    held = [GROUP_PREFIX + column for column in columns]
+    rows = frame[["speaker", *held]].drop_duplicates()
+    joined = rows.assign(stratum=rows[held].astype(str).agg(" and ".join, axis=1))
     return speakers_of(joined, "stratum").codes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
+from typing import Any
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
@@ -21,10 +22,10 @@ READABLE = (Outcome.OK, Outcome.TRUNCATED)
 class ExtractionKeys:
     """Keys of extractions: a digest of everything that can change what is read in a response."""
 
-    def __init__(self, extractor: Extractor, tasks: Mapping[str, Task]) -> None:
-        identity = dict(extractor.identity())
+    def __init__(self, identity: Mapping[str, Any], tasks: Mapping[str, Task]) -> None:
+        """identity: of the extractor."""
         self._bases = {
-            name: digest([identity, task.card.extraction.model_dump(mode="json"), task.digest])
+            name: digest([dict(identity), task.card.extraction.model_dump(mode="json"), task.digest])
             for name, task in tasks.items()
         }
 
@@ -33,29 +34,40 @@ class ExtractionKeys:
         return hashlib.sha256(data).hexdigest()[:32]
 
 
+def extracted(path: Path) -> set[str]:
+    """Keys of the readings that a journal holds; one that failed is made again."""
+    return {record["key"] for record in read_journal(path) if not _failed(record)}
+
+
+def unread(
+    responses: Path, planned: Set[str], done: Set[str], keys: ExtractionKeys
+) -> Iterator[tuple[str, str, Response]]:
+    """Key, task and response of every planned response that holds text and whose key is not among `done`."""
+    for record in read_journal(responses):
+        if record["outcome"] in READABLE and record["request"] in planned:
+            key = keys.key(record["task"], record["request"], record["text"])
+            if key not in done:
+                yield key, record["task"], Response(record["request"], Outcome(record["outcome"]), record["text"])
+
+
 def extract(
-    responses: Path, path: Path, planned: set[str], extractor: Extractor, tasks: Mapping[str, Task], tick: Tick
-) -> int:
-    """Read every planned response that holds text and has no reading yet; returns how many were read now.
+    responses: Iterable[tuple[str, str, Response]],
+    tasks: Mapping[str, Task],
+    extractor: Extractor,
+    path: Path,
+    tick: Tick,
+) -> None:
+    """Read the responses (see `unread`), and store each reading under its key as it arrives.
 
     Raises EngineError where the extractor answers what it was not asked, twice, or not at all.
     """
-    keys = ExtractionKeys(extractor, tasks)
-    done = {record["key"] for record in read_journal(path) if not _failed(record)}
     waiting: dict[str, str] = {}  # request -> key
 
     def pending() -> Iterator[tuple[Task, Response]]:
-        for record in read_journal(responses):
-            if record["outcome"] not in READABLE or record["request"] not in planned:
-                continue
-            key = keys.key(record["task"], record["request"], record["text"])
-            if key in done:
-                tick(1)
-                continue
-            waiting[record["request"]] = key
-            yield tasks[record["task"]], Response(record["request"], Outcome(record["outcome"]), record["text"])
+        for key, task, response in responses:
+            waiting[response.request] = key
+            yield tasks[task], response
 
-    read = 0
     with Journal(path) as journal:
         for extraction in extractor.extract(pending()):
             key = waiting.pop(extraction.request, None)
@@ -73,11 +85,9 @@ def extract(
                     "time": time.time(),
                 }
             )
-            read += 1
             tick(1)
     if waiting:
         raise EngineError(f"the extractor left {len(waiting)} responses unread: run the same command again")
-    return read
 
 
 def _failed(record: Mapping[str, Mapping[str, str]]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from vibe_harness.backends.guards import Budget, watched
@@ -22,19 +23,29 @@ def _served(path: Path) -> str | None:
 Tick = Callable[[int], None]
 
 
+@dataclass
+class Asked:
+    """How the asking went: requests asked, those of them whose call failed, and why the first one did."""
+
+    requests: int = 0
+    failed: int = 0
+    first_error: str | None = None
+
+
 def answered(path: Path) -> set[str]:
     """Ids of the requests that have an outcome other than error: an error is asked again."""
     return {record["request"] for record in read_journal(path) if record["outcome"] != Outcome.ERROR}
 
 
-def generate(plan: Plan, backend: Backend, path: Path, tick: Tick, budget: Budget | None = None) -> int:
-    """Ask what is not answered yet, and store each response as it arrives; returns how many were asked.
+def generate(
+    plan: Plan, done: Collection[str], backend: Backend, path: Path, tick: Tick, budget: Budget | None = None
+) -> Asked:
+    """Ask what is not among `done`, and store each response as it arrives.
 
     tick(n) is called with the number of requests done, the earlier ones included. Raises EngineError where the
     backend answers what it was not asked, twice, or not at all, where another model answers than the one that gave the
     answers stored so far, and where the budget is used up.
     """
-    done = answered(path)
     waiting: dict[str, Request] = {}
 
     def pending() -> Iterator[Request]:
@@ -43,7 +54,7 @@ def generate(plan: Plan, backend: Backend, path: Path, tick: Tick, budget: Budge
                 waiting[request.id] = request
                 yield request
 
-    asked = 0
+    asked = Asked()
     tick(len(done))
     with Journal(path) as journal:
         for response in watched(backend, pending(), served=_served(path), budget=budget):
@@ -67,7 +78,10 @@ def generate(plan: Plan, backend: Backend, path: Path, tick: Tick, budget: Budge
                     "time": time.time(),
                 }
             )
-            asked += 1
+            asked.requests += 1
+            if response.outcome is Outcome.ERROR:
+                asked.failed += 1
+                asked.first_error = asked.first_error or response.error
             tick(1)
     if waiting:
         raise EngineError(f"the backend left {len(waiting)} requests without an answer: run the same command again")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.extraction.observe import observations
-from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.extract import READABLE, ExtractionKeys, stored_extraction
 from vibe_harness.pipeline.files import written_aside
@@ -22,10 +21,10 @@ from vibe_harness.records import Clip, Observation, Outcome, Response
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH = 20_000  # rows held in memory at a time
+BATCH = 5_000  # rows held in memory at a time
 
 
-def write_clips(path: Path, clips: list[HeardClip]) -> None:
+def write_clips(path: Path, clips: Sequence[HeardClip]) -> None:
     """Write the clips of a run, with groups and waveform digests, as one Parquet table."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -49,11 +48,11 @@ def write_clips(path: Path, clips: list[HeardClip]) -> None:
 def write_observations(
     folder: RunFolder,
     clips: Mapping[str, Clip],
-    planned: set[str],
-    extractor: Extractor,
+    planned: Set[str],
+    keys: ExtractionKeys,
     tasks: Mapping[str, Task],
-) -> int:
-    """Join what the run folder holds into observations.parquet; returns the number of rows.
+) -> None:
+    """Join what the run folder holds into observations.parquet.
 
     planned: ids of the requests that belong to the run. A request without a response yet has no row.
     """
@@ -61,35 +60,31 @@ def write_observations(
 
     dimensions = sorted({name for clip in clips.values() for name in clip.groups})
     schema = _schema(dimensions)
-    rows = 0
     with written_aside(folder.observations) as aside, pq.ParquetWriter(aside, schema) as writer:
         batch: list[Observation] = []
-        for record, extraction in _joined(folder, planned, ExtractionKeys(extractor, tasks)):
+        for record, extraction in _joined(folder, planned, keys):
             response = Response(record["request"], Outcome(record["outcome"]), record["text"])
             read = stored_extraction(extraction) if extraction else None
             task, clip = tasks[record["task"]], clips[record["clip"]]
             batch.extend(observations(task, record["variant"], clip, response, read))
             if len(batch) >= BATCH:
                 writer.write_table(_table(batch, clips, dimensions, schema))
-                rows += len(batch)
                 batch = []
         if batch:
             writer.write_table(_table(batch, clips, dimensions, schema))
-            rows += len(batch)
-    return rows
 
 
 def _joined(
-    folder: RunFolder, planned: set[str], keys: ExtractionKeys
+    folder: RunFolder, planned: Set[str], keys: ExtractionKeys
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     """Each planned request's final response with its extraction.
 
     An answer once given is never asked for again, so an `error` counts only where no answer followed it.
     """
-    answers: dict[str, str] = {}  # request -> outcome, the last one
+    answers: dict[str, Outcome] = {}  # request -> the last one
     for record in read_journal(folder.responses):
         if record["request"] in planned:
-            answers[record["request"]] = record["outcome"]
+            answers[record["request"]] = Outcome(record["outcome"])
     with closing(_Lookup(folder.extractions, "key")) as extractions:
         for record in read_journal(folder.responses):
             outcome = answers.get(record["request"])
@@ -129,7 +124,7 @@ def _schema(dimensions: list[str]) -> pa.Schema:
 
     word = pa.dictionary(pa.int32(), pa.string())
     fields = [
-        ("request", pa.string()),
+        ("request", word),
         ("task", word),
         ("variant", word),
         ("clip", word),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -60,6 +60,14 @@ class Plan:
                         generation=generation,
                         audio=audio,
                     )
+
+
+def clips_digest(clips: Iterable[HeardClip]) -> str:
+    """Digest (32 hex digits) of the clips in their order: ids, waveforms and groups."""
+    hashed = hashlib.sha256()
+    for heard in clips:
+        hashed.update(digest([heard.clip.id, heard.waveform, dict(heard.clip.groups)]).encode())
+    return hashed.hexdigest()[:32]
 
 
 def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: HeardClip) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,11 @@ from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.checking import check_clips, describe_faults
 from vibe_harness.corpora.drawing import draw_clips, groups_of
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
-from vibe_harness.extraction.opening import find_extractor
+from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.metrics.registry import Settings
-from vibe_harness.pipeline.plan import HeardClip, Plan
+from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
+from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
@@ -54,9 +54,10 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A question with everything found, loaded and checked."""
+    """A question over one corpus, with everything found, loaded and checked."""
 
     question: Question
+    asked: Mapping[str, Any]  # what makes a run another run: everything that changes responses or readings
     index: CardIndex
     corpus: Corpus
     plan: Plan
@@ -66,8 +67,11 @@ class Prepared:
     folder: Path
 
 
-def prepare(question: Question, progress: Progress) -> Prepared:
-    """Find, load and check everything a run needs. Raises UserError for whatever would fail later."""
+def prepare(question: Question, progress: Progress) -> list[Prepared]:
+    """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
+
+    Raises UserError for whatever would fail later.
+    """
     if question.limit is not None and question.limit < 1:
         raise UserError(f"--limit {question.limit}: at least one clip is needed")
     if question.tau < 1 or question.permutations < 1:
@@ -78,44 +82,59 @@ def prepare(question: Question, progress: Progress) -> Prepared:
         raise UserError(f"model '{model.model}' takes no audio: it can be an --extractor, not the --model")
     tasks = index.tasks(question.tasks)
     metrics_of(tasks)
-    variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
+    for task in tasks:
+        _variants(task, question.prompt_variant)
     extractor = question.extractor or model.extractor or DEFAULT_EXTRACTOR
     find_extractor(extractor, index)
-    corpus = _corpus(question, model, tasks)
-    dimensions = _dimensions(question, corpus, tasks)
+    chosen = choose_corpora(question.corpus or model.corpus, tasks, question.dimensions)
+    prepared = []
+    for corpus, own in chosen:
+        output = question.output_path
+        if output and len(chosen) > 1:
+            output = output / corpus.name
+        prepared.append(_prepare(question, index, model, own, corpus, extractor, output, progress))
+    return prepared
+
+
+def _prepare(
+    question: Question,
+    index: CardIndex,
+    model: ModelCard,
+    tasks: Sequence[Task],
+    corpus: Corpus,
+    extractor: str,
+    output: Path | None,
+    progress: Progress,
+) -> Prepared:
+    dimensions = choose_dimensions(question.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(name in clip.groups for name in dimensions)]
     if question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
     _check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
-    prepared = Prepared(
-        question=question,
-        index=index,
-        corpus=corpus,
-        plan=Plan(model, tasks, variants, heard, question.seed),
-        dimensions=dimensions,
-        extractor=extractor,
-        bad_clips=bad,
-        folder=Path(),
-    )
-    default = Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked(prepared), 8)}"
-    return replace(prepared, folder=question.output_path or default)
-
-
-def asked(prepared: Prepared) -> dict[str, Any]:
-    """What makes a run another run: everything that changes responses or readings."""
-    plan, question = prepared.plan, prepared.question
-    card = find_extractor(prepared.extractor, prepared.index)
-    return {
-        "model": {"name": plan.model.model, **plan.model.identity()},
-        "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in plan.tasks},
-        "variants": {name: list(variants) for name, variants in plan.variants.items()},
-        "corpus": prepared.corpus.name,
-        "clips": digest([[one.clip.id, one.waveform, dict(one.clip.groups)] for one in plan.clips]),
-        "extractor": prepared.extractor if card is None else card.identity(),
+    variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
+    plan = Plan(model, tasks, variants, heard, question.seed)
+    asked = {
+        "model": {"name": model.model, **model.identity()},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in tasks},
+        "variants": {name: list(names) for name, names in variants.items()},
+        "corpus": corpus.name,
+        "clips": clips_digest(heard),
+        "extractor": dict(extractor_identity(extractor, index)),
         "limit": question.limit,
         "seed": question.seed,
     }
+    return Prepared(
+        question=question,
+        asked=asked,
+        index=index,
+        corpus=corpus,
+        plan=plan,
+        dimensions=dimensions,
+        extractor=extractor,
+        bad_clips=bad,
+        folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
+    )
 
 
 def record_of(prepared: Prepared) -> RunRecord:
@@ -164,30 +183,6 @@ def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
     return (wanted,)
 
 
-def _corpus(question: Question, model: ModelCard, tasks: Sequence[Task]) -> Corpus:
-    if question.corpus or model.corpus:
-        return find_corpus(question.corpus or model.corpus or "")
-    wanted = sorted({name for task in tasks for corpora in task.card.dimensions.values() for name in corpora})
-    raise UserError(
-        f"no corpus was named: give --corpus a manifest (CSV, JSONL or Parquet) or a name. These tasks are meant for "
-        f"{', '.join(wanted)}"
-    )
-
-
-def _dimensions(question: Question, corpus: Corpus, tasks: Sequence[Task]) -> list[str]:
-    """The dimensions asked for, else those of the tasks in which the corpus has groups to compare: perhaps none."""
-    columns = sorted({name for clip in corpus.clips for name in clip.groups})
-    for name in question.dimensions:
-        if name not in columns:
-            raise UserError(
-                f"--dimension {name}: the corpus '{corpus.name}' has no such column. {did_you_mean(name, columns)}"
-            )
-    if question.dimensions:
-        return list(dict.fromkeys(question.dimensions))
-    meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
-    return [name for name in meant if len({clip.groups.get(name) for clip in corpus.clips} - {None}) > 1]
-
-
 def _heard(
     corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
 ) -> tuple[list[HeardClip], dict[str, str]]:
@@ -201,8 +196,9 @@ def _heard(
     bad = {clip.id: result.reason for clip, result in checked if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(checked)):
         raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
+    paths = {clip.file: corpus.root / clip.file for clip in clips}  # one for each file, however many clips name it
     heard = [
-        HeardClip(clip, corpus.root / clip.file, result.sha256, result.duration_s)
+        HeardClip(clip, paths[clip.file], result.sha256, result.duration_s)
         for clip, result in checked
         if isinstance(result, CheckedAudio)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -13,17 +13,16 @@ from vibe_harness.backends.hearing_check import check_hearing
 from vibe_harness.backends.protocol import BACKENDS, Backend
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
-from vibe_harness.extraction.opening import open_extractor
-from vibe_harness.pipeline.extract import READABLE, extract
-from vibe_harness.pipeline.generate import generate
-from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.extraction.opening import extractor_identity, open_extractor
+from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
+from vibe_harness.pipeline.generate import answered, generate
+from vibe_harness.pipeline.journal import Journal
 from vibe_harness.pipeline.observe import write_clips, write_observations
-from vibe_harness.pipeline.prepare import Prepared, asked, record_of, settings_of
+from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
 from vibe_harness.pipeline.score import score_run
-from vibe_harness.records import Outcome
 
 
 def run(prepared: Prepared, progress: Progress) -> Results:
@@ -34,30 +33,30 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     """
     folder = RunFolder(prepared.folder)
     with folder.locked():
-        folder.claim(asked(prepared), record_of(prepared))
-        write_clips(folder.clips, list(prepared.plan.clips))
-        _generate(prepared, folder, progress)
-        _extract(prepared, folder, progress)
+        folder.claim(prepared.asked, record_of(prepared))
+        write_clips(folder.clips, prepared.plan.clips)
+        planned = frozenset(request.id for request in prepared.plan.requests())
+        _generate(prepared, planned, folder, progress)
+        _extract(prepared, planned, folder, progress)
         results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
         write_results(folder.results, results)
     return results
 
 
-def _generate(prepared: Prepared, folder: RunFolder, progress: Progress) -> None:
+def _generate(prepared: Prepared, planned: Set[str], folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
-    planned = {request.id for request in plan.requests()}
-    outcomes = {r["request"]: r["outcome"] for r in read_journal(folder.responses) if r["request"] in planned}
-    if len(outcomes) == len(planned) and Outcome.ERROR not in outcomes.values():
-        return  # all answered: the engine need not start
+    done = answered(folder.responses) & planned
+    if len(done) == len(planned):
+        return  # the engine need not start
     with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
         engine = BACKENDS.get(plan.model.backend)
         with closing(engine(plan.model, plan.tasks)) as backend:
             _note_engine(folder, "model", backend.describe())
             _check_hearing(prepared, backend, folder)
-            generate(plan, backend, folder.responses, tick, Budget(max_requests=prepared.question.max_requests))
-    errors = [r["error"] for r in read_journal(folder.responses) if r["request"] in planned]
-    if errors and all(error is not None for error in errors):
-        raise EngineError(f"every request to '{plan.model.model}' failed. The first: {errors[0]}")
+            budget = Budget(max_requests=prepared.question.max_requests)
+            asked = generate(plan, done, backend, folder.responses, tick, budget)
+    if not done and asked.failed == asked.requests:
+        raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
 
 
 def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> None:
@@ -76,19 +75,21 @@ def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> N
     _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
 
 
-def _extract(prepared: Prepared, folder: RunFolder, progress: Progress) -> None:
+def _extract(prepared: Prepared, planned: Set[str], folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
     tasks = {task.name: task for task in plan.tasks}
-    planned = {request.id for request in plan.requests()}
-    readable = {r["request"] for r in read_journal(folder.responses) if r["outcome"] in READABLE} & planned
-    with (
-        progress.stage(f"extracting with {prepared.extractor}", len(readable)) as tick,
-        closing(open_extractor(prepared.extractor, prepared.index, plan.tasks)) as extractor,
-    ):
-        _note_engine(folder, "extractor", extractor.describe())
-        extract(folder.responses, folder.extractions, planned, extractor, tasks, tick)
-        clips = {heard.clip.id: heard.clip for heard in plan.clips}
-        write_observations(folder, clips, planned, extractor, tasks)
+    keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
+    done = extracted(folder.extractions)
+    waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
+    if waiting:  # otherwise the extractor need not start
+        with (
+            progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
+            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks)) as extractor,
+        ):
+            _note_engine(folder, "extractor", extractor.describe())
+            extract(unread(folder.responses, planned, done, keys), tasks, extractor, folder.extractions, tick)
+    clips = {heard.clip.id: heard.clip for heard in plan.clips}
+    write_observations(folder, clips, planned, keys, tasks)
 
 
 def _note_engine(folder: RunFolder, role: str, description: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
-from vibe_harness.metrics.tables import Speakers, attributes_of, speakers_of
+from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
@@ -65,9 +65,13 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
-            frame = read_frame(folder.observations, task.card.task, variant, dimension)
             strata = tuple(record.speaker_strata.get(dimension, ()))
-            results.append(score_task(frame, task, variant, dimension, replace(settings, speaker_strata=strata)))
+            results.append(
+                score_task(  # which alone holds the frame, so that no two are held at once
+                    read_frame(folder.observations, task.card.task, variant, dimension),
+                    task, variant, dimension, replace(settings, speaker_strata=strata),
+                )
+            )  # fmt: skip
             tick(1)
     return Results(
         format=FORMAT,
@@ -138,15 +142,24 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
 
     Clips that have no group in that dimension are left out.
     """
+    import pandas as pd
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     names = pq.read_schema(path).names
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
-    table = pq.read_table(path, columns=[*COLUMNS, *groups], filters=[("task", "=", task), ("variant", "=", variant)])
-    frame: pd.DataFrame = table.to_pandas()
-    frame = frame[frame[GROUP_PREFIX + dimension].notna()]
-    frame = frame.assign(group=frame[GROUP_PREFIX + dimension].astype(str))
-    return frame.sort_values(["request", "attribute"], ignore_index=True)
+    lists = pa.list_(pa.string())
+    frame: pd.DataFrame = pq.read_table(
+        path, columns=[*COLUMNS, *groups], filters=[("task", "=", task), ("variant", "=", variant)]
+    ).to_pandas(
+        types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == lists else None, split_blocks=True, self_destruct=True
+    )
+    for column in ("request", "attribute"):  # categories come in the order of arrival
+        frame[column] = frame[column].cat.reorder_categories(sorted(frame[column].cat.categories))
+    order = np.lexsort((frame["attribute"].cat.codes, frame["request"].cat.codes))
+    frame = frame.take(order[frame[GROUP_PREFIX + dimension].notna().to_numpy()[order]]).reset_index(drop=True)
+    frame["group"] = frame[GROUP_PREFIX + dimension].astype(str)
+    return frame
 
 
 def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
@@ -183,8 +196,8 @@ def _coverage(frame: pd.DataFrame) -> GroupCoverage:
         rows = frame[frame["attribute"] == name]
         found = rows["reading"].astype(str).value_counts()
         readings[name] = {str(reading): int(found.get(str(reading), 0)) for reading in Reading}
-        lengths = rows.loc[rows["reading"] == Reading.VALUE, "values"].str.len()
-        items[name] = float(lengths.mean()) if len(lengths) else None
+        valued = readings[name][Reading.VALUE]
+        items[name] = len(items_of(rows, "values")) / valued if valued else None
     outcomes = requests["outcome"].astype(str).value_counts()
     return GroupCoverage(
         speakers=int(frame["speaker"].nunique()),
@@ -211,8 +224,6 @@ def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Setting
 
     More than 5 points and p under 0.05, adjusted over the attributes by Benjamini and Hochberg.
     """
-    from scipy.stats import false_discovery_control
-
     from vibe_harness.stats.coverage import coverage_tests
 
     names = attributes_of(frame)
@@ -224,8 +235,10 @@ def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Setting
         tables.append(counts)
     tests = coverage_tests(tables, speakers.codes, permutations=settings.permutations, seed=settings.seed)
     tested = [(name, test) for name, test in zip(names, tests, strict=True) if test.p_value is not None]
-    if not tested:
+    if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for _, test in tested):
         return []
+    from scipy.stats import false_discovery_control  # takes half a second to import
+
     adjusted = false_discovery_control([test.p_value for _, test in tested])
     return [
         f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"

@@ -25,7 +25,7 @@ class Diversity:
 
 def diversity(counts: ArrayLike) -> Diversity | None:
     """How varied the values with these counts (V,) are; None without any answer. Raises UserError for no counts."""
-    from scipy.stats import entropy
+    from scipy.special import entr
 
     array = checked_counts(counts)
     if array.ndim != 1:
@@ -33,7 +33,7 @@ def diversity(counts: ArrayLike) -> Diversity | None:
     distinct = int((array > 0).sum())
     if not distinct:
         return None
-    bits = float(entropy(array, base=2))
+    bits = float(entr(array / array.sum()).sum() / np.log(2))
     return Diversity(
         bits, bits / float(np.log2(distinct)) if distinct > 1 else None, distinct, array.max() / array.sum()
     )
