@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import importlib.util
 import multiprocessing
@@ -118,10 +119,8 @@ class ChildEngine:
         return replace(request, audio=None if wave is None else partial(_same, wave))
 
     def _send(self, message: Any) -> None:
-        try:
+        with contextlib.suppress(OSError):  # the engine is gone: what it answered before is received first
             self._pipe.send(message)
-        except OSError:
-            raise self._ended() from None
 
     def _receive(self) -> Any:
         try:
@@ -170,6 +169,7 @@ def _serve(pipe: Pipe, inside: str, card: ModelCard, log: str) -> None:
         return
     except Exception as error:  # noqa: BLE001 - whatever an engine raises is told to the parent, and ends this process
         traceback.print_exc()
+        sys.stdout.flush()  # the parent may end this process as soon as it is told
         said = " ".join(str(error).split())[:500]
         pipe.send(("failed", ("crash", f"the engine of '{card.model}' failed: {type(error).__name__}: {said}")))
 
