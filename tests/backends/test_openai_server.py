@@ -24,6 +24,7 @@ import pytest
 import soundfile
 
 from tests.loopback import FINAL, TRANSIENT, Loopback, Script
+from tests.support import hears_interrupts
 from vibe_harness.backends import dispatch
 from vibe_harness.backends.chat_reply import read_reply
 from vibe_harness.backends.dispatch import Slots, asked_wait
@@ -314,7 +315,11 @@ def test_ctrl_c_ends_the_process_promptly() -> None:
     )
     with Loopback(latency_s=30.0) as server:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, server.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+            [sys.executable, "-c", code, server.url],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            preexec_fn=hears_interrupts,
         )
         assert process.stdout and process.stdout.readline() == b"up\n"
         time.sleep(0.3)

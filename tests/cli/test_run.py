@@ -227,6 +227,35 @@ def test_every_field_of_the_results_is_documented_in_their_schema():
 
 
 def test_the_schemas_that_are_checked_in_are_the_ones_the_code_makes(vibe):
-    for kind in ("task", "model", "results"):
+    for kind in ("task", "model", "corpus", "results"):
         made = json.loads(vibe("schema", kind, check=0).stdout)
         assert made == json.loads((ROOT / "schemas" / f"{kind}.schema.json").read_text(encoding="utf-8")), kind
+
+
+def test_every_card_names_its_schema_in_its_first_line():
+    for folder, kind in (("tasks", "task"), ("models", "model"), ("corpora", "corpus")):
+        cards = sorted((ROOT / folder).glob("*.yaml"))
+        assert cards
+        for path in cards:
+            first = path.read_text(encoding="utf-8").splitlines()[0]
+            assert first == f"# yaml-language-server: $schema=../schemas/{kind}.schema.json", path
+
+
+def test_a_task_is_shown_whole_also_where_its_prompt_quotes_the_clip(vibe):
+    from tests.card_folder import Folder
+
+    folder = Folder(vibe.folder / "own")
+    folder.card()
+    folder.template("p.j2", "They said: {{ text }}")
+    shown = vibe("tasks", "show", "t", "--include-path", folder.root, check=0).stdout
+    assert "They said: [what the clip says]" in shown
+    assert "a: open" in shown and "compared by gender: demo" in shown and "metrics: ntvd" in shown
+
+
+def test_without_a_corpus_the_line_to_type_is_said(vibe):
+    (vibe.folder / "models").mkdir()
+    (vibe.folder / "models" / "plain.yaml").write_text(
+        "model: plain\nbackend: simulated\nid: plain\nextractor: rules\n", encoding="utf-8"
+    )
+    message = vibe.refuses("--model", "models/plain.yaml", "--tasks", "story")
+    assert "`vibe-harness corpus prepare crema-d --source DIR`" in message and len(message.splitlines()) == 1

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import QuickCommand, tone
+from tests.support import hears_interrupts
 
 RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19", "--corpus", "m.csv")
 
@@ -188,7 +189,7 @@ def test_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room(vibe):
 def test_stopped_by_hand_a_run_goes_on(vibe, number, code):
     process = subprocess.Popen(
         [sys.executable, "-m", "vibe_harness", *RUN, "--permutations", "3000000", "--output-path", "stopped"],
-        cwd=vibe.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=vibe.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hears_interrupts,
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while not (vibe.folder / "stopped" / "observations.parquet").exists() and time.monotonic() < deadline:

@@ -21,6 +21,7 @@ from vibe_harness.cards.spelling import fold
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
+MetricName = Annotated[str, StringConstraints(pattern=r"^(evaluate:\S.*|[A-Za-z0-9][A-Za-z0-9._-]*)$", max_length=250)]
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=250)]
 
 
@@ -90,7 +91,11 @@ class TaskCard(Card):
     dimensions: dict[Identifier, list[Name]] = Field(
         min_length=1, description="dimension -> the corpora that are meant for it"
     )
-    metrics: list[Name] = Field(["ntvd", "refusal_ntvd", "diversity"], min_length=1)
+    metrics: list[MetricName] = Field(
+        ["ntvd", "refusal_ntvd", "diversity"],
+        min_length=1,
+        description="names; 'evaluate:NAME' or 'evaluate:PATH' for one of Hugging Face evaluate",
+    )
     notes: str | None = None
 
 

@@ -72,6 +72,9 @@ def print_results(results: Results, folder: Path) -> None:
         echo(f"{task.task} by {task.dimension}: {mark}{counts}")
         for warning in task.warnings:
             echo(f"  {warning}")
+        for score in task.scores:
+            if score.metric not in ("ntvd", "refusal_ntvd", "diversity") and score.value is not None:
+                echo(f"  {score.metric}{f' of {score.attribute}' if score.attribute else ''}: {score.value:.4g}")
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"

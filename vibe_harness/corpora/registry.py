@@ -43,12 +43,14 @@ def _data_folder() -> Path | None:
 
 
 def corpus_folders() -> list[Path]:
-    """Where corpora and their cards lie: the user's own, those that come with the harness, those of other packages.
-
-    A user without a home folder has none of the first.
-    """
+    """Where corpora and their cards lie: the user's own (given a home), then those that come along."""
     own = _data_folder()
-    return [root / "corpora" for root in (*([own] if own else []), library_root(), *package_roots())]
+    return [*([own / "corpora"] if own else []), *_shipped_folders()]
+
+
+def _shipped_folders() -> list[Path]:
+    """The folders of corpora that come with the harness and with other packages."""
+    return [root / "corpora" for root in (library_root(), *package_roots())]
 
 
 def corpus_manifests() -> dict[str, Path]:
@@ -66,14 +68,14 @@ def first_claims(within: Callable[[Path], Iterable[tuple[str, Path]]]) -> dict[s
 
     Raises UserError, naming both files, where two packages, or a package and the harness, claim one name.
     """
-    mine, *others = corpus_folders()
     found: dict[str, Path] = {}
-    for root in others:
+    for root in _shipped_folders():
         for name, path in dict(reversed([*within(root)])).items():  # the first of a folder's own counts
             if name in found:
                 raise UserError(f"two corpora claim the name '{name}': {found[name]} and {path}: rename one")
             found[name] = path
-    return found | dict(reversed([*within(mine)]))
+    own = _data_folder()
+    return found | (dict(reversed([*within(own / "corpora")])) if own else {})
 
 
 def find_manifest(name_or_path: str) -> Path:

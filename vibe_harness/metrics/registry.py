@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 GROUP_PREFIX = "group_"  # ahead of a dimension's name, in the columns of the observations: group_gender
 
 
+EVALUATE = "evaluate:"  # before the name or path of a metric of Hugging Face `evaluate`
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a person may set about scoring."""
@@ -50,3 +53,15 @@ METRICS: Registry[Metric] = Registry(
         "diversity": "vibe_harness.metrics.diversity:DIVERSITY",
     },
 )
+
+
+def find_metric(name: str) -> Metric:
+    """The registered metric of that name, or the one of Hugging Face `evaluate` that "evaluate:NAME" stands for.
+
+    Raises UserError with a suggestion where there is none.
+    """
+    if name.startswith(EVALUATE):
+        from vibe_harness.metrics.evaluate_metric import evaluate_metric
+
+        return evaluate_metric(name)
+    return METRICS.get(name)

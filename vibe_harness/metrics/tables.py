@@ -67,7 +67,7 @@ def value_counts(frame: pd.DataFrame, speakers: Speakers) -> tuple[tuple[str, ..
 
 def items_of(frame: pd.DataFrame, column: str) -> pd.DataFrame:
     """One row for each item of a list column ("values" or "raw"), of the rows with the reading "value"."""
-    rows = frame.loc[frame["reading"] == "value", ["speaker", column]].explode(column)
+    rows = frame.loc[frame["reading"] == "value", ["speaker", "group", column]].explode(column)
     return rows[rows[column].notna()]
 
 

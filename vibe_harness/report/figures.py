@@ -5,9 +5,16 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from vibe_harness.stats.power import Power
 
 MAX_VALUES = 12
 GREYS = ("#1b1b1b", "#8f8f8f", "#d0d0d0", "#555555", "#b5b5b5", "#f2f2f2")
+STYLE: Any = {"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif"}
 HATCHES = ("", "", "///", "...", "xxx", "\\\\\\")
 
 
@@ -26,7 +33,7 @@ def distribution_svg(title: str, distribution: Mapping[str, Mapping[str, float]]
     shown = sorted(values, key=lambda v: (-spread[v], v))[:MAX_VALUES]
     height = 0.8 / max(len(groups), 1)
     with (
-        mpl.rc_context({"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif"}),
+        mpl.rc_context(STYLE),
         warnings.catch_warnings(),
     ):
         warnings.filterwarnings("ignore", message="Glyph")  # the letters are drawn by the browser's fonts, not by these
@@ -46,8 +53,13 @@ def distribution_svg(title: str, distribution: Mapping[str, Mapping[str, float]]
         axes.set_title(_plain(title), loc="left", fontsize=10)
         axes.legend(frameon=False, fontsize=8)
         axes.spines[["top", "right"]].set_visible(False)
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
+        return _svg(figure)
+
+
+def _svg(figure: Figure) -> str:
+    """The figure as an SVG element: the same figure gives the same text."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
@@ -65,3 +77,27 @@ def _plain(text: str) -> str:
     """Text that matplotlib draws as it is: no mathematics, no control characters, not endless."""
     cleaned = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return (cleaned if len(cleaned) <= 40 else cleaned[:39] + "…").replace("$", r"\$")
+
+
+def power_svg(title: str, powers: Mapping[str, Power]) -> str:
+    """An SVG of the share of simulated runs that find a shift, by the true nTVD: a line a task, with its target."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    lines = ("-", "--", ":", "-.")
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.add_subplot()
+        for index, (name, power) in enumerate(powers.items()):
+            scores = [point.score for point in power.curve]
+            axes.plot(
+                scores, [100 * point.share for point in power.curve], color="#1b1b1b", marker="o", markersize=3,
+                linestyle=lines[index % len(lines)], label=_plain(name),
+            )  # fmt: skip
+            axes.axhline(100 * power.target, color="#8f8f8f", linewidth=0.8)
+        axes.set_xlabel("true nTVD, 0 to 100")
+        axes.set_ylabel("runs that find it, %")
+        axes.set_title(_plain(title), loc="left", fontsize=10)
+        axes.legend(frameon=False, fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        return _svg(figure)

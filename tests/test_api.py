@@ -1,0 +1,67 @@
+"""vibe_harness.evaluate: what the command line does, from Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vibe_harness
+from vibe_harness.errors import UserError
+from vibe_harness.pipeline.prepare import Question
+from vibe_harness.pipeline.results import Results, to_json
+
+
+def test_the_signature_is_that_of_the_question() -> None:
+    parameters = dict(inspect.signature(vibe_harness.evaluate).parameters)
+    assert parameters.pop("progress").default is None
+    assert list(parameters) == [field.name for field in dataclasses.fields(Question)]
+    for field in dataclasses.fields(Question):
+        if field.default is not dataclasses.MISSING:
+            assert parameters[field.name].default == field.default, field.name
+
+
+def test_the_results_are_typed_and_those_of_the_command_line(tmp_path: Path) -> None:
+    [results] = vibe_harness.evaluate(
+        "simulated", ["advisory"], "demo", dimensions=["gender"], limit=16, tau=2, permutations=49, seed=3,
+        output_path=tmp_path / "python",
+    )  # fmt: skip
+    assert isinstance(results, Results) and results.tasks[0].scores[0].metric == "ntvd"
+    options = ("--dimension=gender", "--limit=16", "--tau=2", "--permutations=49", "--seed=3", "--corpus=demo")
+    done = subprocess.run(
+        [sys.executable, "-m", "vibe_harness", "--model", "simulated", "--tasks", "advisory", *options, "--json"],
+        cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False,
+    )  # fmt: skip
+    assert json.loads(done.stdout) == to_json(results)
+
+
+def test_a_mistake_is_a_user_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Did you mean 'advisory'"):
+        vibe_harness.evaluate("simulated", "advisry", output_path=tmp_path)
+
+
+def test_engines_are_not_started_where_everything_is_answered_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vibe_harness.pipeline import run
+
+    def ask() -> list[Results]:
+        return vibe_harness.evaluate(
+            "simulated", ["advisory"], dimensions=["gender"], limit=16, tau=1, permutations=9, output_path=tmp_path
+        )
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("an engine was started")
+
+    first = ask()
+    monkeypatch.setattr(run, "open_extractor", refuse)
+    monkeypatch.setattr(run, "generate", refuse)
+    assert ask() == first
+    (tmp_path / "extractions.jsonl").unlink()
+    with pytest.raises(AssertionError, match="an engine was started"):
+        ask()

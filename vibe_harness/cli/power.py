@@ -1,0 +1,74 @@
+"""`vibe-harness power`: before a run, the smallest shift that a corpus can show."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from vibe_harness.cli.options import split_commas
+from vibe_harness.cli.output import echo
+
+
+@click.command(name="power")
+@click.option("--tasks", multiple=True, required=True, callback=split_commas, help="Tasks, separated by commas.")
+@click.option("--corpus", required=True, help="Corpus: a name, or a manifest.")
+@click.option("--dimension", required=True, help="The column whose groups are to be compared.")
+@click.option("--pilot", type=click.Path(path_type=Path), help="A finished run whose speakers stand for the corpus's.")
+@click.option(
+    "--habit",
+    type=click.FloatRange(0, 0.99),
+    default=0.1,
+    show_default=True,
+    help="Without a pilot: the share of the variance of answers that lies between speakers.",
+)
+@click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--target", type=click.FloatRange(0.05, 0.99), default=0.8, show_default=True, help="The power wanted.")
+@click.option("--simulations", type=click.IntRange(min=20), default=400, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards.")
+@click.option("--figure", type=click.Path(path_type=Path), help="Write the power curves there, as SVG.")
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+def command(
+    tasks: list[str],
+    corpus: str,
+    dimension: str,
+    pilot: Path | None,
+    habit: float,
+    tau: int,
+    target: float,
+    simulations: int,
+    seed: int,
+    include_path: tuple[Path, ...],
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Say which nTVD a corpus can show for a task, and how surely, before any model is asked."""
+    from vibe_harness.cards.loading import CardIndex
+    from vibe_harness.corpora.registry import find_corpus
+    from vibe_harness.pipeline.files import written_aside
+    from vibe_harness.pipeline.power import task_power
+    from vibe_harness.report.figures import power_svg
+
+    index = CardIndex(include_path)
+    found = find_corpus(corpus)
+    powers = {
+        task.name: task_power(
+            task, found, dimension, pilot=pilot, habit=habit, tau=tau, target=target, simulations=simulations, seed=seed
+        )
+        for task in index.tasks(tasks)
+    }
+    if figure:
+        with written_aside(figure) as aside:
+            title = f"Power of {found.name} by {dimension}"
+            aside.write_text(power_svg(title, powers), encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps({name: asdict(power) for name, power in powers.items()}, indent=2))
+        return
+    for name, power in powers.items():
+        shown = power.reason if power.detectable is None else f"nTVD {power.detectable:.1f}"
+        echo(f"{name} by {dimension} on {found.name}: found with {target:.0%} power from {shown}")
+    source = f"the pilot {pilot}" if pilot else f"the design, with speakers' habits of {habit:g}"
+    echo(f"By {simulations} simulations a point from {source}; one answer a clip, tau {tau}, level 0.05.")

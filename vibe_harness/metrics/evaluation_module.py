@@ -1,0 +1,48 @@
+"""Any registered metric as an evaluation module of Hugging Face `evaluate`.
+
+    ntvd = evaluate.load("PATH OF THIS FILE", "ntvd")     or     ntvd = EvaluationModule("ntvd")
+    ntvd.compute(**frame[EvaluationModule.COLUMNS].to_dict("list"), tau=3)
+
+The second word names the metric. Nothing is fetched: it works without a network.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import datasets
+import evaluate
+import pandas as pd
+
+from vibe_harness.metrics.evaluate_metric import COLUMNS
+from vibe_harness.metrics.registry import METRICS, Settings
+
+LISTS = ("raw", "values")
+
+
+class EvaluationModule(evaluate.Metric):  # type: ignore[misc]  # evaluate carries no types
+    """One row per response and attribute, a column each; see `vibe_harness.metrics.registry.Metric`.
+
+    compute(...) takes the columns as lists, and `Settings` by name (tau, permutations, seed); it returns
+    {"scores": a list with every score as a mapping, "METRIC": the score of the whole where there is one}.
+    """
+
+    COLUMNS = sorted(COLUMNS)
+
+    def _info(self) -> evaluate.MetricInfo:
+        words = datasets.Value("string")
+        lists = datasets.Sequence(words)
+        return evaluate.MetricInfo(
+            description=METRICS.get(self.config_name).summary,
+            citation="VIBE, arXiv 2604.17248",
+            inputs_description=self.__class__.__doc__,
+            features=datasets.Features({name: lists if name in LISTS else words for name in self.COLUMNS}),
+        )
+
+    def _compute(self, *, tau: int = 10, permutations: int = 10_000, seed: int = 0, **columns: Any) -> dict[str, Any]:
+        frame = pd.DataFrame({name: list(column) for name, column in columns.items()})
+        settings = Settings(tau=tau, permutations=permutations, seed=seed)
+        scores = METRICS.get(self.config_name).compute(frame, settings)
+        whole = {score.metric: score.value for score in scores if score.attribute is None}
+        return {**whole, "scores": [dataclasses.asdict(score) for score in scores]}

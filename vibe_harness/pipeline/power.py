@@ -1,0 +1,70 @@
+"""Before a run: the smallest shift that a corpus can show for a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vibe_harness.cards.loading import Task
+from vibe_harness.corpora.drawing import groups_of
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.tables import attributes_of, speakers_of, value_counts
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.score import read_frame
+from vibe_harness.stats.power import Power, Simulator, detectable_shift, from_design, from_pilot
+from vibe_harness.stats.simulation import zipf
+
+OPEN_VALUES = 20  # distinct values assumed for an open attribute, with shares by Zipf's law
+
+
+def task_power(
+    task: Task,
+    corpus: Corpus,
+    dimension: str,
+    *,
+    pilot: Path | None = None,
+    habit: float = 0.1,
+    tau: int = 10,
+    target: float = 0.8,
+    simulations: int = 400,
+    seed: int = 0,
+) -> Power:
+    """The smallest nTVD of a task that a corpus shows with the given power, by simulation (`stats.power`).
+
+    From the design alone: one answer a clip; closed attributes with equal shares, open ones with OPEN_VALUES values;
+    habit is the share of the variance that lies between speakers. With a pilot, a run folder of this task: its speakers
+    answer for those of the corpus. Raises UserError where the corpus lacks the dimension, or the pilot the task.
+    """
+    groups = groups_of(corpus.clips, dimension)
+    clips: list[int] = []  # of each speaker, group by group
+    sizes = []
+    for name in sorted(groups):
+        speakers: dict[str, int] = {}
+        for clip in groups[name]:
+            speakers[clip.speaker] = speakers.get(clip.speaker, 0) + 1
+        sizes.append(len(speakers))
+        clips += [speakers[speaker] for speaker in sorted(speakers)]
+    simulator = _from_pilot(task, pilot, dimension, sizes) if pilot else _from_design(task, sizes, clips, habit)
+    return detectable_shift(simulator, tau=tau, target=target, simulations=simulations, seed=seed)
+
+
+def _from_design(task: Task, sizes: Sequence[int], clips: Sequence[int], habit: float) -> Simulator:
+    bases = [
+        zipf(OPEN_VALUES) if spec.values == "open" else np.full(len(spec.values), 1 / len(spec.values))
+        for spec in task.card.extraction.attributes.values()
+    ]
+    return from_design(sizes, np.array(clips), bases, habit=habit)
+
+
+def _from_pilot(task: Task, pilot: Path, dimension: str, sizes: Sequence[int]) -> Simulator:
+    folder = RunFolder(pilot)
+    asked = {record.card.task: record for record in folder.record().tasks}
+    if task.name not in asked:
+        raise UserError(f"{pilot}: this run did not ask the task '{task.name}' (it asked {', '.join(asked)})")
+    frame = read_frame(folder.observations, task.name, asked[task.name].variants[0], dimension)
+    speakers = speakers_of(frame)
+    tables = [value_counts(frame[frame["attribute"] == name], speakers)[1] for name in attributes_of(frame)]
+    return from_pilot(tables, sizes)
