@@ -112,6 +112,22 @@ def test_every_bad_clip_is_named_at_once_and_may_be_skipped(vibe, tones):
     assert sum(group["clips"] for group in results["tasks"][0]["groups"].values()) == 24 - 5
 
 
+def test_a_clip_longer_than_the_model_takes_is_refused_by_name_before_it_is_asked(quick, tones):
+    from tests.cli.conftest import tone
+
+    tone(tones.parent / "s0" / "0.wav", 110, seconds=1.5)
+    limited = (*RUN, "--model-args", "max_seconds=1", "--corpus", tones)
+    message = quick.refuses(*limited, "--output-path", "out")
+    assert "s0/0.wav" in message and "1.5 s" in message and not (quick.folder / "out").exists()
+    results = quick.json(*limited, "--skip-bad-clips")
+    assert list(results["bad_clips"]) == ["tones/s0/s0/0"]
+
+
+def test_clips_of_one_name_keep_their_speakers_apart(quick, tones):
+    results = quick.json(*RUN, "--corpus", tones)  # every speaker has a 0.wav
+    assert sum(group["clips"] for group in results["tasks"][0]["groups"].values()) == 24
+
+
 def test_another_runs_folder_keeps_what_it_holds(vibe, tones):
     arguments = (*RUN, "--corpus", tones, "--output-path", vibe.folder / "out")
     vibe(*arguments)

@@ -99,6 +99,23 @@ def test_records_of_other_requests_and_records_that_stand_twice_change_nothing(v
     assert len(pd.read_parquet(vibe.folder / "out" / "observations.parquet")) == 12
 
 
+@pytest.mark.parametrize(("field", "value"), [("clip", "m/s1/0"), ("clip", "zzz"), ("task", "story"), ("variant", "x")])
+def test_a_response_moved_to_another_clip_or_task_is_refused(vibe, field, value):
+    rewrite(vibe.folder / "out" / "responses.jsonl", with_field(field, value))
+    assert "edited" in vibe.refuses(*RUN, "--output-path", "out")
+
+
+def test_an_answer_stands_whatever_failed_before_or_after_it(vibe):
+    before = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
+
+    def with_errors(records):
+        failed = [{**record, "outcome": "error", "text": "", "error": "timed out"} for record in records]
+        return [*failed[:3], *records, *failed[6:]]
+
+    rewrite(vibe.folder / "out" / "responses.jsonl", with_errors)
+    assert vibe.json(*RUN, "--output-path", "out") == before
+
+
 def test_a_moved_folder_goes_on(vibe):
     (vibe.folder / "out").rename(vibe.folder / "elsewhere")
     plan = json.loads(vibe(*RUN, "--output-path", "elsewhere", "--dry-run", "--json", check=0).stdout)

@@ -105,10 +105,8 @@ def _show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
     data = []
     for prepared in found:
         plan = prepared.plan
-        done = answered(RunFolder(prepared.folder).responses)
-        requests = plan.requests()
-        first = next(requests)
-        already = int(first.id in done) + sum(request.id in done for request in requests)
+        already = len(answered(RunFolder(prepared.folder).responses, plan.places()))
+        first = next(plan.requests())
         seconds = sum(heard.seconds for heard in plan.clips)
         data.append({
             "corpus": prepared.corpus.name, "tasks": [task.name for task in plan.tasks], "requests": len(plan),

@@ -12,8 +12,9 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.protocol import Extractor
-from vibe_harness.pipeline.generate import Tick
+from vibe_harness.pipeline.generate import Tick, final_responses
 from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.pipeline.plan import Place
 from vibe_harness.records import Extraction, Outcome, Reading, Response
 
 READABLE = (Outcome.OK, Outcome.TRUNCATED)
@@ -40,11 +41,11 @@ def extracted(path: Path) -> set[str]:
 
 
 def unread(
-    responses: Path, planned: Set[str], done: Set[str], keys: ExtractionKeys
+    responses: Path, planned: Mapping[str, Place], done: Set[str], keys: ExtractionKeys
 ) -> Iterator[tuple[str, str, Response]]:
     """Key, task and response of every planned response that holds text and whose key is not among `done`."""
-    for record in read_journal(responses):
-        if record["outcome"] in READABLE and record["request"] in planned:
+    for record in final_responses(responses, planned):
+        if record["outcome"] in READABLE:
             key = keys.key(record["task"], record["request"], record["text"])
             if key not in done:
                 yield key, record["task"], Response(record["request"], Outcome(record["outcome"]), record["text"])

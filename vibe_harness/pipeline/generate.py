@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from vibe_harness.backends.guards import Budget, watched
 from vibe_harness.backends.protocol import Backend
-from vibe_harness.errors import EngineError
+from vibe_harness.errors import EngineError, UserError
 from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.plan import Plan
+from vibe_harness.pipeline.plan import Place, Plan
 from vibe_harness.records import Outcome, Request
-
-
-def _served(path: Path) -> str | None:
-    """The model that gave the answers stored so far, as it named itself."""
-    return next((record["served_model"] for record in read_journal(path) if record["served_model"]), None)
-
 
 Tick = Callable[[int], None]
 
@@ -32,9 +27,40 @@ class Asked:
     first_error: str | None = None
 
 
-def answered(path: Path) -> set[str]:
-    """Ids of the requests that have an outcome other than error: an error is asked again."""
-    return {record["request"] for record in read_journal(path) if record["outcome"] != Outcome.ERROR}
+def answered(path: Path, planned: Mapping[str, Place]) -> set[str]:
+    """Ids of the planned requests that have an outcome other than error: an error is asked again.
+
+    Raises UserError for a record that names another task, prompt or clip than its request: somebody edited it.
+    """
+    found = set()
+    for record in read_journal(path):
+        place = planned.get(record["request"])
+        if place is None:
+            continue
+        if place != (record["task"], record["variant"], record["clip"]):
+            raise UserError(
+                f"{path}: the response to {record['request']} does not name the task, prompt and clip that were asked "
+                f"({', '.join(place)}): the file was edited; remove that line to have its request asked again"
+            )
+        if record["outcome"] != Outcome.ERROR:
+            found.add(record["request"])
+    return found
+
+
+def final_responses(path: Path, planned: Mapping[str, Place]) -> Iterator[dict[str, Any]]:
+    """One record for each planned request that was asked: its answer, or its error where it has no answer."""
+    settled, seen = answered(path, planned), set()
+    for record in read_journal(path):
+        request = record["request"]
+        if request not in planned or request in seen or (record["outcome"] == Outcome.ERROR and request in settled):
+            continue
+        seen.add(request)
+        yield record
+
+
+def _served(path: Path) -> str | None:
+    """The model that gave the answers stored so far, as it named itself."""
+    return next((record["served_model"] for record in read_journal(path) if record["served_model"]), None)
 
 
 def generate(

@@ -154,7 +154,7 @@ def _is_response(record: Any) -> bool:
         isinstance(record, dict)
         and all(isinstance(record.get(name), str) for name in ("request", "task", "variant", "clip", "text"))
         and record.get("outcome") in _OUTCOMES
-        and isinstance(record.get("error", 0), str | None)
+        and all(isinstance(record.get(name, 0), str | None) for name in ("error", "served_model"))
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from vibe_harness.extraction.observe import observations
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.extract import READABLE, ExtractionKeys, stored_extraction
 from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.journal import read_journal, read_journal_offsets
-from vibe_harness.pipeline.plan import HeardClip
+from vibe_harness.pipeline.generate import final_responses
+from vibe_harness.pipeline.journal import read_journal_offsets
+from vibe_harness.pipeline.plan import HeardClip, Place
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.records import Clip, Observation, Outcome, Response
 
@@ -48,13 +49,13 @@ def write_clips(path: Path, clips: Sequence[HeardClip]) -> None:
 def write_observations(
     folder: RunFolder,
     clips: Mapping[str, Clip],
-    planned: Set[str],
+    planned: Mapping[str, Place],
     keys: ExtractionKeys,
     tasks: Mapping[str, Task],
 ) -> None:
     """Join what the run folder holds into observations.parquet.
 
-    planned: ids of the requests that belong to the run. A request without a response yet has no row.
+    planned: the requests that belong to the run. A request without a response yet has no row.
     """
     import pyarrow.parquet as pq
 
@@ -75,24 +76,13 @@ def write_observations(
 
 
 def _joined(
-    folder: RunFolder, planned: Set[str], keys: ExtractionKeys
+    folder: RunFolder, planned: Mapping[str, Place], keys: ExtractionKeys
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Each planned request's final response with its extraction.
-
-    An answer once given is never asked for again, so an `error` counts only where no answer followed it.
-    """
-    answers: dict[str, Outcome] = {}  # request -> the last one
-    for record in read_journal(folder.responses):
-        if record["request"] in planned:
-            answers[record["request"]] = Outcome(record["outcome"])
+    """Each planned request's final response with its extraction."""
     with closing(_Lookup(folder.extractions, "key")) as extractions:
-        for record in read_journal(folder.responses):
-            outcome = answers.get(record["request"])
-            if outcome is None or record["outcome"] != outcome:
-                continue
-            del answers[record["request"]]  # an error that stands twice gives one row
+        for record in final_responses(folder.responses, planned):
             extraction = None
-            if outcome in READABLE:
+            if record["outcome"] in READABLE:
                 extraction = extractions.get(keys.key(record["task"], record["request"], record["text"]))
                 if extraction is None:
                     continue  # not read yet: the run stopped between two stages

@@ -28,6 +28,9 @@ class HeardClip:
 _decoded = lru_cache(maxsize=8)(read_audio)  # several tasks ask of one clip, one after the other
 
 
+Place = tuple[str, str, str]  # task, variant, clip
+
+
 @dataclass(frozen=True)
 class Plan:
     """All requests of a run, made when they are asked for: a plan holds clips and tasks, not requests."""
@@ -40,6 +43,10 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.clips) * sum(len(self.variants[task.name]) for task in self.tasks)
+
+    def places(self) -> dict[str, Place]:
+        """Id of every request -> its task, variant and clip."""
+        return {request.id: (request.task, request.variant, request.clip) for request in self.requests()}
 
     def requests(self) -> Iterator[Request]:
         """Every request, clip by clip: what is asked of one clip shares the engine's caches."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, un
 from vibe_harness.pipeline.generate import answered, generate
 from vibe_harness.pipeline.journal import Journal
 from vibe_harness.pipeline.observe import write_clips, write_observations
+from vibe_harness.pipeline.plan import Place
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
@@ -35,7 +36,7 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     with folder.locked():
         folder.claim(prepared.asked, record_of(prepared))
         write_clips(folder.clips, prepared.plan.clips)
-        planned = frozenset(request.id for request in prepared.plan.requests())
+        planned = prepared.plan.places()
         _generate(prepared, planned, folder, progress)
         _extract(prepared, planned, folder, progress)
         results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
@@ -43,9 +44,9 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     return results
 
 
-def _generate(prepared: Prepared, planned: Set[str], folder: RunFolder, progress: Progress) -> None:
+def _generate(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
-    done = answered(folder.responses) & planned
+    done = answered(folder.responses, planned)
     if len(done) == len(planned):
         return  # the engine need not start
     with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
@@ -75,7 +76,7 @@ def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> N
     _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
 
 
-def _extract(prepared: Prepared, planned: Set[str], folder: RunFolder, progress: Progress) -> None:
+def _extract(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
     tasks = {task.name: task for task in plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
