@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -45,8 +45,9 @@ class Task:
     card: TaskCard
     path: Path
     templates: TemplateSet
+    sources: Mapping[str, str]  # template -> its text: every one that a prompt or the extraction takes
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
-    digest: str  # of the card, its templates and its alias files
+    digest: str  # see `task_digest`
 
     @property
     def name(self) -> str:
@@ -85,6 +86,18 @@ class Task:
             name: AttributeText(spec.values, spec.up_to, spec.label, spec.description)
             for name, spec in self.card.extraction.attributes.items()
         }
+
+
+def task_digest(card: Mapping[str, Any], sources: Mapping[str, str], aliases: Mapping[str, Mapping[str, str]]) -> str:
+    """Digest (32 hex digits) of all that a task is: the card's fields but for its notes, its templates and aliases."""
+    return digest(
+        {
+            "card": dict(card),
+            "order": [list(card["prompts"]), list(card["extraction"]["attributes"])],  # the first prompt is the default
+            "templates": dict(sources),
+            "aliases": {attribute: dict(spellings) for attribute, spellings in aliases.items()},
+        }
+    )
 
 
 class CardIndex:
@@ -147,13 +160,8 @@ class CardIndex:
                 place = ["extraction", "attributes", attribute, "aliases"]
                 file = _with_place(source, place, partial(find_file, templates.roots, spec.aliases))
                 aliases[attribute] = _read_aliases(file, spec)
-        content = {
-            "card": card.model_dump(mode="json", exclude={"notes"}),
-            "order": [list(card.prompts), list(card.extraction.attributes)],  # the first prompt is the default
-            "templates": texts,
-            "aliases": aliases,
-        }
-        task = Task(card, path, templates, aliases, digest(content))
+        fields = card.model_dump(mode="json", exclude={"notes"})
+        task = Task(card, path, templates, texts, aliases, task_digest(fields, texts, aliases))
         for variant in card.prompts:  # what only shows when rendered is told now, before any model starts
             _with_place(source, ["prompts", variant], partial(task.prompt, variant, "words"))
         _with_place(source, ["extraction", "template"], partial(task.extraction_prompt, "words"))

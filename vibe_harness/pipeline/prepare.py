@@ -119,7 +119,7 @@ def _prepare(
         "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in tasks},
         "variants": {name: list(names) for name, names in variants.items()},
         "corpus": corpus.name,
-        "clips": clips_digest(heard),
+        "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in heard),
         "extractor": dict(extractor_identity(extractor, index)),
         "limit": question.limit,
         "seed": question.seed,
@@ -137,8 +137,11 @@ def _prepare(
     )
 
 
-def record_of(prepared: Prepared) -> RunRecord:
-    """What the run folder keeps of a question, so that it can be scored again without anything else."""
+def record_of(prepared: Prepared, requests: str) -> RunRecord:
+    """What the run folder keeps of a question, so that it can be scored again without anything else.
+
+    requests: digest of the planned requests.
+    """
     plan, corpus = prepared.plan, prepared.corpus
     tasks = [
         TaskRecord(
@@ -146,6 +149,8 @@ def record_of(prepared: Prepared) -> RunRecord:
             digest=task.digest,
             prompts={name: task.prompt_source(name) for name in variants},
             variants=variants,
+            sources=task.sources,
+            aliases=task.aliases,
         )
         for task in plan.tasks
         for variants in [plan.variants[task.name]]
@@ -162,6 +167,7 @@ def record_of(prepared: Prepared) -> RunRecord:
         seed=prepared.question.seed,
         bad_clips=prepared.bad_clips,
         machine=machine(),
+        requests=requests,
     )
 
 
