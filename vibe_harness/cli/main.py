@@ -22,6 +22,7 @@ VERBS = {
     "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
     "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
     "models": ("vibe_harness.cli.models", "List and show the models."),
+    "speech-set": ("vibe_harness.cli.speech_set", "Make a spoken question set from text."),
     "corpus": ("vibe_harness.cli.corpus", "Prepare, list, check and show corpora."),
 }
 
