@@ -19,6 +19,7 @@ VERBS = {
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
+    "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),
     "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
     "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
     "models": ("vibe_harness.cli.models", "List and show the models."),
