@@ -117,11 +117,8 @@ class CardIndex:
             if pattern.endswith((".yaml", ".yml")):
                 paths.setdefault(Path(pattern).resolve(), Path(pattern))
                 continue
-            matches = fnmatch.filter(sorted(files), pattern)
-            if not matches:
-                raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
-            for name in matches:
-                paths.setdefault(files[name].resolve(), files[name])
+            for path in self.matching(pattern):
+                paths.setdefault(path.resolve(), path)
         if not paths:
             raise UserError(f"no task was named. {did_you_mean('', files)}")
         tasks = [self.load_task(path) for path in paths.values()]
@@ -130,6 +127,14 @@ class CardIndex:
             if names.count(name) > 1:
                 raise UserError(f"two of the cards asked for are named '{name}': rename one")
         return tasks
+
+    def matching(self, pattern: str) -> list[Path]:
+        """The task cards that a name or a glob stands for, sorted by name. Raises UserError where there is none."""
+        files = self._files("tasks")
+        matches = fnmatch.filter(sorted(files), pattern)
+        if not matches:
+            raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
+        return [files[name] for name in matches]
 
     def load_task(self, path: Path) -> Task:
         """Load and check one task card, its templates and alias files. Raises CardError with all that is wrong."""
@@ -145,7 +150,7 @@ class CardIndex:
         """
         faults = Faults()
         with faults.at():
-            source = read_card(path, self._root_of(path))
+            source = read_card(path, self.root_of(path))
         if faults.found:
             return None, faults.found
         card: TaskCard | None = None
@@ -199,7 +204,7 @@ class CardIndex:
             if name not in files:
                 raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}")
             path = files[name]
-        return _validated(read_card(path, self._root_of(path)), ModelCard, "model")
+        return _validated(read_card(path, self.root_of(path)), ModelCard, "model")
 
     def _files(self, folder: str) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -212,7 +217,7 @@ class CardIndex:
                 found[path.stem] = path
         return found
 
-    def _root_of(self, path: Path) -> Path:
+    def root_of(self, path: Path) -> Path:
         """The folder that a card may include from: its root's, or its own where it lies in none."""
         for root in self.roots:
             if any(path.resolve().is_relative_to((root / folder).resolve()) for folder in ("tasks", "models")):
@@ -220,7 +225,7 @@ class CardIndex:
         return path.parent
 
     def _template_roots(self, path: Path) -> tuple[Path, ...]:
-        root = self._root_of(path)
+        root = self.root_of(path)
         if root not in self.roots:  # a card of its own: templates beside it, or in templates/ beside tasks/
             own = path.parent.parent / "templates" if path.parent.name == "tasks" else path.parent
         else:
