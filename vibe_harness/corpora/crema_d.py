@@ -100,4 +100,5 @@ IMPORTER = Importer(
     licence="ODbL 1.0",
     looks_for=f"{DEMOGRAPHICS} with AudioWAV/ beside it",
     read=read,
+    columns=("gender", "age", "race", "ethnicity", "emotion", "level", "sentence_id"),
 )

@@ -42,6 +42,7 @@ class Importer:
     read: Callable[[Path, Path, str], Listing]  # source folder, a folder to write to, the corpus's name
     hub: Callable[[str, Path, str], Listing] | None = None  # the same from a hub id, where it can
     synthetic: bool = False
+    columns: tuple[str, ...] = ()  # groups that its clips may have, so that a task card can be checked without it
 
 
 IMPORTERS: Registry[Importer] = Registry(

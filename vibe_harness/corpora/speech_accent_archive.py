@@ -97,4 +97,5 @@ IMPORTER = Importer(
     licence="CC BY-NC-SA",
     looks_for=f"{TABLE} with recordings/ beside it",
     read=read,
+    columns=("gender", "accent", "age", "english_onset", "birth_country", "first_language", "sentence_id"),
 )
