@@ -142,7 +142,7 @@ def as_format_1(folder):
     data["format"] = 1
     del data["record"]["requests"]
     for task in data["record"]["tasks"]:
-        del task["sources"], task["aliases"]
+        del task["sources"]
     (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
     (folder / "requests.parquet").unlink()
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from vibe_harness.cards.loading import task_digest
+from vibe_harness.cards.loading import task_digests
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.extract import READABLE, ExtractionKeys
 from vibe_harness.pipeline.ids import Ids, Marks, Planned
@@ -71,9 +71,9 @@ def _cards(asked: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[str]
             yield f"run.json: the templates of the task '{name}' are not kept in it (run format 1): {AGAIN} to add them"
             continue
         card = {key: value for key, value in task["card"].items() if key != "notes"}
-        found = task_digest(card, task["sources"], task["aliases"])
-        if not found == task["digest"] == said:
-            yield f"run.json: the task '{name}' is not the one that was asked: its digest is {found}, not {said}"
+        whole, question = task_digests(card, task["sources"], task["aliases"])
+        if (whole, question) != (task["digest"], said):
+            yield f"run.json: the task '{name}' is not the one that was asked: its digest is {question}, not {said}"
 
 
 def _clips(folder: RunFolder, asked: Mapping[str, Any]) -> Iterator[str]:
