@@ -9,7 +9,7 @@ from typing import Any
 from vibe_harness.pipeline.prepare import Question, prepare
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results
-from vibe_harness.pipeline.run import run
+from vibe_harness.pipeline.run import run_all
 
 
 def evaluate(
@@ -58,4 +58,4 @@ def evaluate(
         output_path=None if output_path is None else Path(output_path),
     )
     progress = progress or Progress()
-    return [run(prepared, progress) for prepared in prepare(question, progress)]
+    return list(run_all(prepare(question, progress), progress))

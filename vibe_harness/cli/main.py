@@ -16,6 +16,7 @@ from vibe_harness.errors import HarnessError
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
+    "study": ("vibe_harness.cli.study", "Run many models, tasks and corpora from one file."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
     "run-check": ("vibe_harness.cli.run_check", "Prove a run folder whole: every planned request has one outcome."),
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
