@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vibe_harness.backends.protocol import with_overrides
+from vibe_harness.backends.executors import opener_of
+from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -48,6 +49,8 @@ class Question:
     skip_bad_clips: bool = False
     hearing_check: bool = True  # ask the model what was said before the run
     max_requests: int | None = None  # ask the model no more than this, this time
+    executor: str = "local"
+    executor_args: Mapping[str, Any] = field(default_factory=dict)
     include_path: Sequence[Path] = ()
     output_path: Path | None = None
 
@@ -65,6 +68,7 @@ class Prepared:
     extractor: str
     bad_clips: Mapping[str, str]  # clip id -> reason; left out
     folder: Path
+    opener: Opener = open_backend  # where engines are started
 
 
 def prepare(question: Question, progress: Progress) -> list[Prepared]:
@@ -76,6 +80,7 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
         raise UserError(f"--limit {question.limit}: at least one clip is needed")
     if question.tau < 1 or question.permutations < 1:
         raise UserError("--tau and --permutations: at least 1 each")
+    opener_of(question.executor, question.executor_args)
     index = CardIndex(question.include_path)
     model = with_overrides(index.model(question.model), question.model_args)
     if not model.audio:
@@ -133,6 +138,7 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
+        opener=opener_of(question.executor, question.executor_args),
         folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from vibe_harness.backends.guards import Budget
 from vibe_harness.backends.hearing_check import check_hearing
-from vibe_harness.backends.protocol import BACKENDS, Backend
+from vibe_harness.backends.protocol import Backend
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
@@ -49,13 +49,14 @@ def _generate(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolde
     done = answered(folder.responses, planned)
     if len(done) == len(planned):
         return  # the engine need not start
-    with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
-        engine = BACKENDS.get(plan.model.backend)
-        with closing(engine(plan.model, plan.tasks)) as backend:
-            _note_engine(folder, "model", backend.describe())
-            _check_hearing(prepared, backend, folder)
-            budget = Budget(max_requests=prepared.question.max_requests)
-            asked = generate(plan, done, backend, folder.responses, tick, budget)
+    with (
+        progress.stage(f"asking {plan.model.model}", len(plan)) as tick,
+        closing(prepared.opener(plan.model, plan.tasks)) as backend,
+    ):
+        _check_hearing(prepared, backend, folder)
+        _note_engine(folder, "model", backend.describe())
+        budget = Budget(max_requests=prepared.question.max_requests)
+        asked = generate(plan, done, backend, folder.responses, tick, budget)
     if not done and asked.failed == asked.requests:
         raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
 
@@ -85,7 +86,7 @@ def _extract(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
-            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks)) as extractor,
+            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks, prepared.opener)) as extractor,
         ):
             _note_engine(folder, "extractor", extractor.describe())
             extract(unread(folder.responses, planned, done, keys), tasks, extractor, folder.extractions, tick)
