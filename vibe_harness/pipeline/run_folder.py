@@ -44,6 +44,7 @@ class RunRecord:
     corpus_licence: str | None
     dimensions: Sequence[str]
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
+    strata: Sequence[str] = ()  # columns that vary from clip to clip, evened out where unbalanced over groups
     extractor: str
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
@@ -129,6 +130,11 @@ class RunFolder:
         except ValidationError as error:
             fault = error.errors()[0]
             raise UserError(f"{self.asked}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+    def question(self) -> dict[str, Any]:
+        """What makes this run another run: see `claim`. Raises UserError as `record` does."""
+        asked: dict[str, Any] = self._read()["asked"]
+        return asked
 
     def hearing_passed(self) -> bool:
         """Whether the model has passed the hearing check in this run."""
