@@ -19,13 +19,13 @@ from vibe_harness.corpora.drawing import draw_clips, groups_of
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
-from vibe_harness.metrics.registry import Settings
+from vibe_harness.metrics.registry import Settings, strata_for
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
 from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
-from vibe_harness.records import Clip
+from vibe_harness.records import Clip, group_in
 from vibe_harness.registry import did_you_mean
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
@@ -112,7 +112,7 @@ def _prepare(
     progress: Progress,
 ) -> Prepared:
     dimensions = choose_dimensions(question.dimensions, corpus, tasks)
-    clips = [clip for clip in corpus.clips if not dimensions or any(name in clip.groups for name in dimensions)]
+    clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
     if question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
@@ -165,6 +165,7 @@ def record_of(prepared: Prepared) -> RunRecord:
         corpus_licence=corpus.licence,
         dimensions=prepared.dimensions,
         speaker_strata={name: list(columns) for name, columns in corpus.speaker_strata.items()},
+        strata=list(corpus.strata),
         extractor=prepared.extractor,
         seed=prepared.question.seed,
         bad_clips=prepared.bad_clips,
@@ -236,7 +237,7 @@ def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[st
     for dimension in dimensions:
         groups = groups_of(clips, dimension)
         compared = [clip for members in groups.values() for clip in members]
-        for column in (dimension, *corpus.speaker_strata.get(dimension, ())):
+        for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):
             _check_one_group_a_speaker(corpus, column, compared)
         if len(groups) < 2:
             raise UserError(
@@ -256,7 +257,7 @@ def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip
     """Raise UserError for a speaker who stands in two groups of a column."""
     found: dict[str, str] = {}
     for clip in clips:
-        group = clip.groups.get(column, "none")
+        group = group_in(clip.groups, column) or "none"
         if found.setdefault(clip.speaker, group) != group:
             raise UserError(
                 f"corpus '{corpus.name}': speaker '{clip.speaker}' stands in two groups of '{column}' "

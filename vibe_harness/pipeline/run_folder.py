@@ -51,6 +51,7 @@ class RunRecord:
     corpus_licence: str | None
     dimensions: Sequence[str]
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
+    strata: Sequence[str] = ()  # columns that vary from clip to clip, evened out where unbalanced over groups
     extractor: str
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
