@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vibe_harness.cli.new import new_corpus
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ BAR = 30  # letters of the longest bar
 
 @click.group(name="corpus")
 def command() -> None:
-    """Prepare, list, check and show corpora."""
+    """Prepare, list, check and show corpora, or begin one."""
+
+
+command.add_command(new_corpus)
 
 
 @command.command(name="prepare")

@@ -142,6 +142,17 @@ IMPORTER = Importer(
     licence="see its page on the hub",
     looks_for=f"Parquet files in folders {', '.join(CONFIGS)}",
     read=read,
+    columns=(
+        "language",
+        "gender",
+        "accent",
+        "order",
+        "subject",
+        "subject_category",
+        "cultural_sensitivity",
+        "sentence_id",
+        "answer",
+    ),
     hub=read_hub,
     synthetic=True,
 )

@@ -123,5 +123,6 @@ IMPORTER = Importer(
     licence="ODbL 1.0",
     looks_for=f"{DEMOGRAPHICS} with AudioWAV/ beside it",
     read=read,
+    columns=("gender", "age", "race", "ethnicity", "emotion", "level", "sentence_id"),
     hub=read_hub,
 )

@@ -46,6 +46,7 @@ class Importer:
     read: Callable[[Path, Path, str], Listing]  # source folder, a folder to write to, the corpus's name
     hub: Callable[[Iterable[HubRow], Path, str], Listing] | None = None  # the same from rows of the hub
     synthetic: bool = False
+    columns: tuple[str, ...] = ()  # groups that its clips may have, so that a task card can be checked without it
 
 
 IMPORTERS: Registry[Importer] = Registry(

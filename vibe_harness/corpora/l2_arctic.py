@@ -111,5 +111,6 @@ IMPORTER = Importer(
     licence="CC BY-NC 4.0",
     looks_for="a folder of each speaker (ABA, SKA, ...) with wav/ and transcript/ in it, or its zip (ABA.zip, ...)",
     read=read,
+    columns=("gender", "accent", "first_language", "sentence_id"),
     hub=read_hub,
 )

@@ -111,5 +111,6 @@ IMPORTER = Importer(
     licence="CC BY-NC-SA",
     looks_for=f"{TABLE} with recordings/ beside it",
     read=read,
+    columns=("gender", "accent", "age", "english_onset", "birth_country", "first_language", "sentence_id"),
     hub=read_hub,
 )

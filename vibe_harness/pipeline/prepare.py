@@ -116,7 +116,7 @@ def _prepare(
     plan = Plan(model, tasks, variants, heard, question.seed)
     asked = {
         "model": {"name": model.model, **model.identity()},
-        "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in tasks},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in tasks},
         "variants": {name: list(names) for name, names in variants.items()},
         "corpus": corpus.name,
         "clips": clips_digest(heard),
@@ -146,6 +146,7 @@ def record_of(prepared: Prepared) -> RunRecord:
             digest=task.digest,
             prompts={name: task.prompt_source(name) for name in variants},
             variants=variants,
+            aliases=task.aliases,
         )
         for task in plan.tasks
         for variants in [plan.variants[task.name]]

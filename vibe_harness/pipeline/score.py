@@ -184,6 +184,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     return TaskResult(
         task=task.card.task,
         task_digest=task.digest,
+        alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
         groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
