@@ -66,7 +66,7 @@ class Prepared:
     plan: Plan
     dimensions: Sequence[str]
     extractor: str
-    bad_clips: Mapping[str, str]  # clip id -> reason; left out
+    bad_clips: Mapping[str, BadAudio]  # clip id -> why it is left out
     folder: Path
     opener: Opener = open_backend  # where engines are started
 
@@ -168,9 +168,20 @@ def record_of(prepared: Prepared) -> RunRecord:
         strata=list(corpus.strata),
         extractor=prepared.extractor,
         seed=prepared.question.seed,
-        bad_clips=prepared.bad_clips,
+        bad_clips={clip: bad.reason for clip, bad in prepared.bad_clips.items()},
+        long_clips=_long_clips(prepared),
         machine=machine(),
     )
+
+
+def _long_clips(prepared: Prepared) -> dict[str, int]:
+    """What was done to clips longer than the model takes -> how many."""
+    model, clips = prepared.plan.model, prepared.plan.clips
+    limit = model.max_seconds
+    over = 0 if limit is None else sum(one.seconds > limit for one in clips)
+    refused = sum(bad.fault is Fault.TOO_LONG for bad in prepared.bad_clips.values())
+    counts = {"split" if model.long_clips == "split" else "truncated": over, "refused": refused}
+    return {done: count for done, count in counts.items() if count}
 
 
 def settings_of(question: Question) -> Settings:
@@ -193,7 +204,7 @@ def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
 
 def _heard(
     corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
-) -> tuple[list[HeardClip], dict[str, str]]:
+) -> tuple[list[HeardClip], dict[str, BadAudio]]:
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
     checked = []
     with progress.stage("checking clips", len(clips)) as tick:
@@ -201,7 +212,7 @@ def _heard(
             checked.append((clip, _within_limit(result, model)))
             tick(1)
     faults = describe_faults(corpus, checked)
-    bad = {clip.id: result.reason for clip, result in checked if isinstance(result, BadAudio)}
+    bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(checked)):
         raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
     paths = {clip.file: corpus.root / clip.file for clip in clips}  # one for each file, however many clips name it

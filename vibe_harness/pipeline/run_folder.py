@@ -55,6 +55,7 @@ class RunRecord:
     extractor: str
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
+    long_clips: Mapping[str, int]  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
 
 

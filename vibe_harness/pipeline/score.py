@@ -87,6 +87,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         seed=settings.seed,
         hearing_check=_hearing(folder, record),
         bad_clips=record.bad_clips,
+        long_clips=record.long_clips,
         tasks=results,
         variants=_variant_summaries(results),
     )
