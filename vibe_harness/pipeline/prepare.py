@@ -162,6 +162,7 @@ def record_of(prepared: Prepared) -> RunRecord:
         seed=prepared.question.seed,
         bad_clips=prepared.bad_clips,
         machine=machine(),
+        corpus_folder=str(corpus.root.resolve()),
     )
 
 

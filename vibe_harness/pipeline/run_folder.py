@@ -48,6 +48,7 @@ class RunRecord:
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
     machine: Mapping[str, Any]
+    corpus_folder: str | None = None  # where its clips lay, so that a page can play them
 
 
 _RECORD = TypeAdapter(RunRecord)
