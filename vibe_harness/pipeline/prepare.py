@@ -171,6 +171,7 @@ def record_of(prepared: Prepared) -> RunRecord:
         bad_clips={clip: bad.reason for clip, bad in prepared.bad_clips.items()},
         long_clips=_long_clips(prepared),
         machine=machine(),
+        corpus_folder=str(corpus.root.resolve()),
     )
 
 

@@ -57,6 +57,7 @@ class RunRecord:
     bad_clips: Mapping[str, str]  # clip left out -> reason
     long_clips: Mapping[str, int]  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
+    corpus_folder: str | None = None  # where its clips lay, so that a page can play them
 
 
 _RECORD = TypeAdapter(RunRecord)
