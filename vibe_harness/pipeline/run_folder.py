@@ -141,6 +141,11 @@ class RunFolder:
             fault = error.errors()[0]
             raise UserError(f"{self.asked}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
 
+    def question(self) -> dict[str, Any]:
+        """What makes this run another run: see `claim`. Raises UserError as `record` does."""
+        asked: dict[str, Any] = self._read()["asked"]
+        return asked
+
     def hearing_passed(self) -> bool:
         """Whether the model has passed the hearing check in this run."""
         return any(entry["role"] == HEARING_CHECK for entry in read_journal(self.engines))
