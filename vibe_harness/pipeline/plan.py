@@ -12,6 +12,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import read_audio
+from vibe_harness.pipeline.ids import Planned
 from vibe_harness.records import Clip, Generation, Request, Waveform
 
 
@@ -31,9 +32,6 @@ def decoded(path: Path, rate: int) -> Waveform:
     return read_audio(path, rate)
 
 
-Place = tuple[str, str, str]  # task, variant, clip
-
-
 @dataclass(frozen=True)
 class Plan:
     """All requests of a run, made when they are asked for: a plan holds clips and tasks, not requests."""
@@ -47,9 +45,9 @@ class Plan:
     def __len__(self) -> int:
         return len(self.clips) * sum(len(self.variants[task.name]) for task in self.tasks)
 
-    def places(self) -> dict[str, Place]:
-        """Id of every request -> its task, variant and clip."""
-        return {request.id: (request.task, request.variant, request.clip) for request in self.requests()}
+    def places(self) -> Planned:
+        """The id of every request with its task, variant and clip."""
+        return Planned((request.id, (request.task, request.variant, request.clip)) for request in self.requests())
 
     def requests(self) -> Iterator[Request]:
         """Every request, clip by clip: what is asked of one clip shares the engine's caches."""
@@ -72,11 +70,11 @@ class Plan:
                     )
 
 
-def clips_digest(clips: Iterable[HeardClip]) -> str:
-    """Digest (32 hex digits) of the clips in their order: ids, waveforms and groups."""
+def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
+    """Digest (32 hex digits) of the clips in their order: id, SHA-256 of the waveform, groups."""
     hashed = hashlib.sha256()
-    for heard in clips:
-        hashed.update(digest([heard.clip.id, heard.waveform, dict(heard.clip.groups)]).encode())
+    for clip, waveform, groups in clips:
+        hashed.update(digest([clip, waveform, dict(groups)]).encode())
     return hashed.hexdigest()[:32]
 
 

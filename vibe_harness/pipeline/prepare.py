@@ -124,7 +124,7 @@ def _prepare(
         "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in tasks},
         "variants": {name: list(names) for name, names in variants.items()},
         "corpus": corpus.name,
-        "clips": clips_digest(heard),
+        "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in heard),
         "extractor": dict(extractor_identity(extractor, index)),
         "limit": question.limit,
         "seed": question.seed,
@@ -143,8 +143,11 @@ def _prepare(
     )
 
 
-def record_of(prepared: Prepared) -> RunRecord:
-    """What the run folder keeps of a question, so that it can be scored again without anything else."""
+def record_of(prepared: Prepared, requests: str) -> RunRecord:
+    """What the run folder keeps of a question, so that it can be scored again without anything else.
+
+    requests: digest of the planned requests.
+    """
     plan, corpus = prepared.plan, prepared.corpus
     tasks = [
         TaskRecord(
@@ -152,6 +155,7 @@ def record_of(prepared: Prepared) -> RunRecord:
             digest=task.digest,
             prompts={name: task.prompt_source(name) for name in variants},
             variants=variants,
+            sources=task.sources,
             aliases=task.aliases,
         )
         for task in plan.tasks
@@ -172,6 +176,7 @@ def record_of(prepared: Prepared) -> RunRecord:
         long_clips=_long_clips(prepared),
         machine=machine(),
         corpus_folder=str(corpus.root.resolve()),
+        requests=requests,
     )
 
 

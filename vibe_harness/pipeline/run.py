@@ -16,14 +16,15 @@ from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
 from vibe_harness.pipeline.generate import answered, generate
-from vibe_harness.pipeline.journal import Journal
-from vibe_harness.pipeline.observe import write_clips, write_observations
-from vibe_harness.pipeline.plan import Place
+from vibe_harness.pipeline.ids import Planned
+from vibe_harness.pipeline.journal import Journal, drop_torn_tail
+from vibe_harness.pipeline.observe import write_observations
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
 from vibe_harness.pipeline.score import score_run
+from vibe_harness.pipeline.tables import write_clips, write_requests
 
 
 def run(prepared: Prepared, progress: Progress) -> Results:
@@ -34,9 +35,12 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     """
     folder = RunFolder(prepared.folder)
     with folder.locked():
-        folder.claim(prepared.asked, record_of(prepared))
-        write_clips(folder.clips, prepared.plan.clips)
         planned = prepared.plan.places()
+        for journal in (folder.engines, folder.responses, folder.extractions):
+            drop_torn_tail(journal)
+        folder.claim(prepared.asked, record_of(prepared, planned.digest))
+        write_clips(folder.clips, prepared.plan.clips)
+        write_requests(folder.requests, planned)
         _generate(prepared, planned, folder, progress)
         _extract(prepared, planned, folder, progress)
         results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
@@ -44,7 +48,7 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     return results
 
 
-def _generate(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
+def _generate(prepared: Prepared, planned: Planned, folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
     done = answered(folder.responses, planned)
     if len(done) == len(planned):
@@ -77,7 +81,7 @@ def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> N
     _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
 
 
-def _extract(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
+def _extract(prepared: Prepared, planned: Planned, folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
     tasks = {task.name: task for task in plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
