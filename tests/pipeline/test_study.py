@@ -69,6 +69,13 @@ def test_each_cell_is_the_run_that_the_command_makes(finished, vibe):
     vibe("run-check", "whole/strong/more/shopper", check=0)
 
 
+def test_it_ends_in_the_leaderboard(finished, vibe):
+    assert not (vibe.folder / "whole/leaderboard").exists()  # simulated models are shown only where asked for
+    vibe("study", "voices.yaml", "--output-path", "whole", "--include-simulated", check=0)
+    page = (vibe.folder / "whole/leaderboard/index.html").read_text(encoding="utf-8")
+    assert "simulated" in page and "advisory" in page and "shopper" in page
+
+
 def test_every_model_is_loaded_once_and_what_is_done_is_left_alone(corpora, vibe, monkeypatch):
     opened = []
     real = BACKENDS.get("simulated")

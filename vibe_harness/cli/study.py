@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,7 @@ def _shard(context: click.Context, parameter: click.Parameter, value: str | None
     type=click.Path(path_type=Path),
     help="Copy over what another machine did: its output folder. Runs nothing.",
 )
+@click.option("--include-simulated", is_flag=True, help="Show simulated models on the leaderboard too.")
 @click.option("--output-path", type=click.Path(path_type=Path), help="Default: runs/NAME, NAME being the study's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the state of each cell as JSON.")
 def command(
@@ -40,10 +43,13 @@ def command(
     shard: tuple[int, int],
     status: bool,
     merge: tuple[Path, ...],
+    include_simulated: bool,
     output_path: Path | None,
     as_json: bool,
 ) -> int:
     """Run what is missing of the study in the file STUDY: every model, task and corpus that it names.
+
+    What is done is set beside one another in the folder leaderboard, but for a single shard of several.
 
     Exits with 0 where all of it (or of the shard) is done, else with 1.
     """
@@ -68,7 +74,23 @@ def command(
         print_json([{"study": asked.study, "folder": str(output), "cells": [_plain(one) for one in found]}])
     else:
         _show(found, output)
+    if own is cells and not status:
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+            _leaderboard(found, output, include_simulated)
     return 0 if all(one.state == "done" for one in found) else 1
+
+
+def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: bool) -> None:
+    """Set the runs that are done beside one another."""
+    from vibe_harness.cli.leaderboard import command as leaderboard
+    from vibe_harness.pipeline.run_folder import RunFolder
+
+    done = [one.cell.folder for one in found if one.state == "done"]
+    runs = [folder for folder in done if include_simulated or not RunFolder(folder).record().model.simulated]
+    if not runs:
+        return
+    assert leaderboard.callback is not None
+    leaderboard.callback(tuple(runs), output / "leaderboard", include_simulated, False)
 
 
 def _plain(one: Progressed) -> dict[str, object]:

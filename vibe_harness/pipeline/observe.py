@@ -111,6 +111,7 @@ def _schema(dimensions: list[str]) -> pa.Schema:
         ("reading", word),
         ("raw", pa.list_(pa.string())),
         ("values", pa.list_(pa.string())),
+        ("answer", word),
     ]
     return pa.schema([*fields, *((GROUP_PREFIX + name, word) for name in dimensions)])
 
@@ -132,6 +133,7 @@ def _table(batch: list[Observation], clips: Mapping[str, Clip], dimensions: list
         columns["reading"].append(str(row.reading))
         columns["raw"].append(list(row.raw))
         columns["values"].append(list(row.values))
+        columns["answer"].append(row.answer)
         for name in dimensions:
             columns[GROUP_PREFIX + name].append(clip.groups.get(name))
     return pa.table(columns, schema=schema)

@@ -13,7 +13,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.pipeline.ids import Planned
-from vibe_harness.records import Clip, Generation, Request
+from vibe_harness.records import Clip, Generation, Request, Waveform
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,10 @@ class HeardClip:
     seconds: float
 
 
-_decoded = lru_cache(maxsize=8)(read_audio)  # several tasks ask of one clip, one after the other
+@lru_cache(maxsize=8)
+def decoded(path: Path, rate: int) -> Waveform:
+    """The clip, kept while the tasks ask of it one after the other; see `read_audio`."""
+    return read_audio(path, rate)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Plan:
         """Every request, clip by clip: what is asked of one clip shares the engine's caches."""
         identity = digest(self.model.identity())
         for heard in self.clips:
-            audio = partial(_decoded, heard.path, self.model.sample_rate)
+            audio = partial(decoded, heard.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)

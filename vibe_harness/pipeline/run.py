@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from vibe_harness.backends.guards import Budget
 from vibe_harness.backends.hearing_check import check_hearing
-from vibe_harness.backends.protocol import BACKENDS, Backend
+from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
@@ -117,14 +117,14 @@ def ask(work: Work, models: Kept[Backend], progress: Progress, tasks: Sequence[T
     done = answered(folder.responses, work.planned)
     if len(done) == len(work.planned):
         return  # the engine need not start
-    engine = BACKENDS.get(plan.model.backend)
+    prepared = work.prepared
     with (
         progress.stage(f"asking {plan.model.model}", len(plan)) as tick,
-        models.opened(plan.model, lambda: engine(plan.model, tasks)) as backend,
+        models.opened(plan.model, lambda: prepared.opener(plan.model, tasks)) as backend,
     ):
+        _check_hearing(prepared, backend, folder)
         _note_engine(folder, "model", backend.describe())
-        _check_hearing(work.prepared, backend, folder)
-        budget = Budget(max_requests=work.prepared.question.max_requests)
+        budget = Budget(max_requests=prepared.question.max_requests)
         asked = generate(plan, done, backend, folder.responses, tick, budget)
     if not done and asked.failed == asked.requests:
         raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
@@ -160,7 +160,8 @@ def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Seq
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
             extractors.opened(
-                prepared.extractor, lambda: open_extractor(prepared.extractor, prepared.index, tasks)
+                prepared.extractor,
+                lambda: open_extractor(prepared.extractor, prepared.index, tasks, prepared.opener),
             ) as extractor,
         ):
             _note_engine(folder, "extractor", extractor.describe())

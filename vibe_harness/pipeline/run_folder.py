@@ -52,10 +52,13 @@ class RunRecord:
     corpus_licence: str | None
     dimensions: Sequence[str]
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
+    strata: Sequence[str] = ()  # columns that vary from clip to clip, evened out where unbalanced over groups
     extractor: str
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
+    long_clips: Mapping[str, int]  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
+    corpus_folder: str | None = None  # where its clips lay, so that a page can play them
     requests: str | None = None  # digest of requests.parquet; None in format 1
 
 
