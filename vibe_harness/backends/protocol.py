@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -58,6 +58,14 @@ BACKENDS: Registry[Engine] = Registry(
         "gemini": "vibe_harness.backends.gemini:GeminiEngine",
     },
 )
+
+
+Opener = Callable[[ModelCard, Sequence[Task]], Backend]
+
+
+def open_backend(card: ModelCard, tasks: Sequence[Task]) -> Backend:
+    """The card's engine, started; closed by whoever opened it. Raises UserError or EngineError."""
+    return BACKENDS.get(card.backend)(card, tasks)
 
 
 def check_options(card: ModelCard) -> None:
