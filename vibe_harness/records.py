@@ -77,6 +77,16 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """One of the options that a request of a choice task offers."""
+
+    label: str  # "A": how the answer names it
+    content: str  # its name on the task card, whatever the order: "stereotypical"
+    text: str  # what it says
+    correct: bool | None = None  # None where the task has no key
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One question to a model: a rendered prompt, with a clip to hear or (for an extractor) without."""
 
@@ -88,6 +98,7 @@ class Request:
     generation: Generation
     audio: Callable[[], Waveform] | None = None  # decodes when called, so that nobody holds audio longer than needed
     schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
+    options: tuple[Option, ...] = ()  # of a choice task, in the order in which they are offered
 
 
 @dataclass(frozen=True, slots=True)

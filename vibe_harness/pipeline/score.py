@@ -87,6 +87,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         seed=settings.seed,
         hearing_check=_hearing(folder, record),
         bad_clips=record.bad_clips,
+        long_clips=record.long_clips,
         tasks=results,
         variants=_variant_summaries(results),
     )
@@ -198,6 +199,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     return TaskResult(
         task=task.card.task,
         task_digest=task.digest,
+        alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
         groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
