@@ -19,6 +19,10 @@ VERBS = {
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
+    "validate-extraction": (
+        "vibe_harness.cli.validate_extraction",
+        "Have people judge what the extractor read, and see how often it is right.",
+    ),
     "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
     "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
     "models": ("vibe_harness.cli.models", "List and show the models."),
