@@ -4,7 +4,7 @@
 const SAYS = { unknown: "left open by the answer", none: "not in the answer" };
 const by = (id) => document.getElementById(id);
 const waiting = []; // keys pressed while one is at work
-let working = false;
+const working = () => document.body.getAttribute("aria-busy") === "true";
 let shown = null; // the response on the page, as the server gave it
 let chosen = 0; // index into its claims
 
@@ -151,8 +151,8 @@ const KEYS = { r: () => judge("right"), w: () => judge("wrong"), u: undo, n: () 
 
 async function pressed(key, index = null) {
   waiting.push([key, index]);
-  if (working) return;
-  working = true;
+  if (working()) return;
+  document.body.setAttribute("aria-busy", "true");
   try {
     while (waiting.length) {
       const [next, claim] = waiting.shift();
@@ -166,7 +166,7 @@ async function pressed(key, index = null) {
     by("trouble").textContent = error.message;
     by("trouble").hidden = false;
   } finally {
-    working = false;
+    document.body.setAttribute("aria-busy", "false");
   }
 }
 
