@@ -104,7 +104,7 @@ def test_what_was_judged_is_kept_beside_the_run(run: Path, sampled: Path) -> Non
     validation = validate(sample, judgments)
     assert keep_beside_runs(sampled, sample, judgments, validation) == []
     kept = read_run_validation(RunFolder(run))
-    assert isinstance(kept, RunValidation) and kept.validation == validation
+    assert isinstance(kept, RunValidation) and kept.validation == validation and kept.stale(RunFolder(run)) is None
     assert kept.own.overall.judged == len(kept.judged) == 70 and kept.own.overall.share == 1
     first = kept.judged[0]
     assert first.verdicts == {"ann": "right"} and first.request == sample.responses[0].request
@@ -119,11 +119,11 @@ def test_a_run_that_is_gone_or_another_is_said_and_left_alone(run: Path, sampled
     asked = json.loads((run / "run.json").read_text(encoding="utf-8"))
     asked["asked"]["seed"] = 99
     (run / "run.json").write_text(json.dumps(asked), encoding="utf-8")
-    with pytest.raises(UserError, match="of another run"):
-        read_run_validation(RunFolder(run))
+    kept = read_run_validation(RunFolder(run))
+    assert kept is not None and "sample and judge it again" in str(kept.stale(RunFolder(run)))
     (run / "validation.json").unlink()
     [told] = keep_beside_runs(sampled, sample, judgments, validation)
-    assert "another run by now" in told and not (run / "validation.json").exists()
+    assert "asked or read otherwise" in told and not (run / "validation.json").exists()
     assert read_run_validation(RunFolder(run)) is None
     (run / "run.json").unlink()
     [told] = keep_beside_runs(sampled, sample, judgments, validation)

@@ -17,9 +17,8 @@ from vibe_harness.extraction.observe import observations
 from vibe_harness.extraction.opening import find_extractor, open_extractor
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.extract import READABLE
-from vibe_harness.pipeline.files import read_json
 from vibe_harness.pipeline.generate import final_responses
-from vibe_harness.pipeline.plan import Place
+from vibe_harness.pipeline.ids import Place, Planned
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
 from vibe_harness.records import Clip, Outcome, Reading, Response
@@ -62,7 +61,7 @@ def draw(
     include_path: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> tuple[Sample, list[str]]:
-    """Draw `per_cell` responses for each model, task and dimension of finished runs; also returns what to tell people.
+    """Draw `per_cell` responses for each model, task and dimension of finished runs; also returns which came out short.
 
     A response that holds text is drawn at most once; which ones hangs on the seed, the cell and the responses alone.
     folder: where the sample will lie. extractors: read the drawn responses besides the run's own, to be compared; they
@@ -78,7 +77,7 @@ def draw(
         find_extractor(name, index)
     opened = [_open(path) for path in runs]
     tasks = _tasks(opened)
-    cards, notes = _cards(index, tasks, needed=bool(extractors))
+    cards = _cards(index, tasks) if extractors else {}
     drawn, short = _choose(opened, per_cell, seed)
     if not drawn:
         raise UserError("none of these runs has a response that holds text and was read")
@@ -95,12 +94,9 @@ def draw(
         runs=[_sampled(run, folder) for run in opened],
         tasks=tasks,
         extractors=list(dict.fromkeys([*(run.record.extractor for run in opened), *extractors])),
-        responses=[
-            _finished(f"r{number:0{width}}", one, opened, cards.get(one.cell[1]), seed)
-            for number, one in enumerate(picked, 1)
-        ],
+        responses=[_finished(f"r{number:0{width}}", one, opened, seed) for number, one in enumerate(picked, 1)],
     )
-    return sample.sealed(), notes + short
+    return sample.sealed(), short
 
 
 def _open(path: Path) -> _Run:
@@ -111,7 +107,8 @@ def _open(path: Path) -> _Run:
     table = _read(folder, ["request", "task", "variant", "clip", *columns])
     rows = table.to_pandas().drop_duplicates("request").astype(object)
     asked = {row[0]: row[1:] for row in rows[["request", "task", "variant", "clip"]].itertuples(index=False, name=None)}
-    held = {one["request"] for one in final_responses(folder.responses, asked) if one["outcome"] in READABLE}
+    final = final_responses(folder.responses, Planned(asked.items()))
+    held = {one["request"] for one in final if one["outcome"] in READABLE}
     groups = {
         name: dict(rows.loc[rows[GROUP_PREFIX + name].notna(), ["request", GROUP_PREFIX + name]].to_numpy())
         for name in record.dimensions
@@ -152,23 +149,19 @@ def _tasks(runs: Sequence[_Run]) -> dict[str, SampledTask]:
     return tasks
 
 
-def _cards(index: CardIndex, tasks: Mapping[str, SampledTask], needed: bool) -> tuple[dict[str, Task], list[str]]:
-    """The task cards as the runs had them, and what to say of those that are not at hand.
-
-    They have the aliases, which the page marks in the text, and the prompts of extractors (`needed`).
-    """
+def _cards(index: CardIndex, tasks: Mapping[str, SampledTask]) -> dict[str, Task]:
+    """The task cards, for extractors that read anew. Raises UserError for one that is not as the runs had it."""
     files = index.task_files()
-    cards, notes = {}, []
+    cards = {}
     for name, asked in tasks.items():
         card = index.load_task(files[name]) if name in files else None
-        if card is not None and card.digest == asked.digest:
-            cards[name] = card
-            continue
-        gone = f"the card of the task '{name}' is not at hand as the runs had it (its folder: --include-path)"
-        if needed:
-            raise UserError(f"{gone}: another extractor cannot read its responses")
-        notes.append(f"{gone}: its aliases will not be marked in the answers")
-    return cards, notes
+        if card is None or card.digest != asked.digest:
+            raise UserError(
+                f"the card of the task '{name}' is not at hand as the runs had it, and another extractor needs it: "
+                "name its folder with --include-path"
+            )
+        cards[name] = card
+    return cards
 
 
 def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, Cell], list[str]]:
@@ -200,7 +193,8 @@ def _details(number: int, run: _Run, drawn: dict[str, Cell]) -> Iterator[_Picked
     for row in _read(run.folder, columns, own).to_pylist():
         words = (Reading(row["reading"]), tuple(row["raw"]), tuple(row["values"]))
         said[row["request"]][row["attribute"]] = {run.record.extractor: words}
-    for record in final_responses(run.folder.responses, {request: run.places[request] for request in own}):
+    planned = Planned((request, run.places[request]) for request in own)
+    for record in final_responses(run.folder.responses, planned):
         text = record["text"].encode("utf-8", "replace").decode("utf-8")  # no half surrogates: no file can hold them
         yield _Picked(number, record["request"], own[record["request"]], text, said[record["request"]])
 
@@ -232,10 +226,10 @@ def _read_by(
     return [found[one.request] for one in picked]
 
 
-def _finished(id: str, one: _Picked, runs: Sequence[_Run], card: Task | None, seed: int) -> Drawn:
+def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> Drawn:
     run = runs[one.run]
     _, task, dimension = one.cell
-    attributes = next(asked.card.extraction.attributes for asked in run.record.tasks if asked.card.task == task)
+    asked = next(asked for asked in run.record.tasks if asked.card.task == task)
     return Drawn(
         id=id,
         run=one.run,
@@ -246,8 +240,8 @@ def _finished(id: str, one: _Picked, runs: Sequence[_Run], card: Task | None, se
         group=run.groups[dimension][one.request],
         text=one.text,
         claims={
-            name: _claims(one.said[name], card.aliases.get(name, {}) if card else {}, [seed, one.request, name])
-            for name in attributes
+            name: _claims(one.said[name], asked.aliases.get(name, {}), [seed, one.request, name])
+            for name in asked.card.extraction.attributes
         },
     )
 
@@ -279,5 +273,5 @@ def _sampled(run: _Run, folder: Path) -> SampledRun:
 
 
 def run_digest(folder: RunFolder) -> str:
-    """Digest of what a run asked: the same folder holds the same run as long as it is the same."""
-    return digest(read_json(folder.asked)["asked"])
+    """Digest of what a run asked and of how it is read: its cards with their templates and alias files."""
+    return digest([folder.question(), [task.digest for task in folder.record().tasks]])

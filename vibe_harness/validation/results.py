@@ -167,7 +167,7 @@ class RunValidation:
 
     format: int
     run: str
-    """Digest of what the run asked."""
+    """Digest of what the run asked, and of the cards that it was read by."""
     models: Sequence[str]
     """The models whose responses were sampled."""
     validation: Validation
@@ -176,6 +176,14 @@ class RunValidation:
     """Of the run's own extractor on the run's own responses."""
     judged: Sequence[Judged]
     """Every reading of this run that was judged."""
+
+    def stale(self, run: RunFolder) -> str | None:
+        """Why this says nothing of the run as it is now; None where it does."""
+        from vibe_harness.validation.drawing import run_digest
+
+        if self.run == run_digest(run):
+            return None
+        return "judged before the run's question, cards or alias files changed: sample and judge it again"
 
 
 _VALIDATION = TypeAdapter(Validation)
@@ -200,10 +208,8 @@ def write_run_validation(run: RunFolder, found: RunValidation) -> None:
 def read_run_validation(run: RunFolder) -> RunValidation | None:
     """What was judged in a run; None where nobody has judged it.
 
-    Raises UserError where the file is broken, or belongs to what this folder held before.
+    It may be `stale`. Raises UserError where the file is broken.
     """
-    from vibe_harness.validation.drawing import run_digest
-
     path = run.path / FILE
     if not path.exists():
         return None
@@ -211,10 +217,7 @@ def read_run_validation(run: RunFolder) -> RunValidation | None:
     if isinstance(data, dict) and data.get("format") != FORMAT:
         raise UserError(f"{path}: of format {data.get('format')}, and this version reads {FORMAT}: score again")
     try:
-        found = _RUN.validate_python(data)
+        return _RUN.validate_python(data)
     except ValidationError as error:
         fault = error.errors()[0]
         raise UserError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
-    if found.run != run_digest(run):
-        raise UserError(f"{path}: of another run than the one in this folder: remove it")
-    return found

@@ -87,7 +87,7 @@ def keep_beside_runs(folder: Path, sample: Sample, judgments: Judgments, validat
             missing.append(str(error))
             continue
         if not same:
-            missing.append(f"{run.path}: holds another run by now")
+            missing.append(f"{run.path}: asked or read otherwise since the sample was drawn")
             continue
         write_run_validation(run, _of_run(number, sampled, sample, judgments, validation))
     return missing
