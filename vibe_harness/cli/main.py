@@ -23,6 +23,10 @@ VERBS = {
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
     "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),
     "values": ("vibe_harness.cli.values", "List a run's values, and accept aliases for them."),
+    "validate-extraction": (
+        "vibe_harness.cli.validate_extraction",
+        "Have people judge what the extractor read, and see how often it is right.",
+    ),
     "tasks": ("vibe_harness.cli.tasks", "List, show, begin and check tasks."),
     "models": ("vibe_harness.cli.models", "List, show and begin models."),
     "corpus": ("vibe_harness.cli.corpus", "Prepare, list, check, show and begin corpora."),
