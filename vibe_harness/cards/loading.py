@@ -46,6 +46,7 @@ class Task:
     card: TaskCard
     path: Path
     templates: TemplateSet
+    sources: Mapping[str, str]  # template -> its text: every one that a prompt or the extraction takes
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
     question_digest: str  # of the card and its templates: what can change an answer
@@ -87,6 +88,21 @@ class Task:
             name: AttributeText(spec.values, spec.up_to, spec.label, spec.description)
             for name, spec in self.card.extraction.attributes.items()
         }
+
+
+def task_digests(
+    card: Mapping[str, Any], sources: Mapping[str, str], aliases: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str]:
+    """Digest (32 hex digits) of all that a task is, and of what of it can change an answer: all but the aliases.
+
+    card: its fields but for the notes. sources: template -> text.
+    """
+    question = {
+        "card": dict(card),
+        "order": [list(card["prompts"]), list(card["extraction"]["attributes"])],  # the first prompt is the default
+        "templates": dict(sources),
+    }
+    return digest({**question, "aliases": {name: dict(said) for name, said in aliases.items()}}), digest(question)
 
 
 class CardIndex:
@@ -175,12 +191,8 @@ class CardIndex:
             if spec.aliases:
                 with faults.at(source.place(["extraction", "attributes", attribute, "aliases"])):
                     aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
-        question = {
-            "card": card.model_dump(mode="json", exclude={"notes"}),
-            "order": [list(card.prompts), list(card.extraction.attributes)],  # the first prompt is the default
-            "templates": texts,
-        }
-        task = Task(card, source.path, templates, aliases, digest({**question, "aliases": aliases}), digest(question))
+        fields = card.model_dump(mode="json", exclude={"notes"})
+        task = Task(card, source.path, templates, texts, aliases, *task_digests(fields, texts, aliases))
         if not faults.found:  # what only shows when rendered is told now, before any model starts
             for variant in card.prompts:
                 with faults.at(source.place(["prompts", variant])):
