@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import vibe_harness
+from vibe_harness.cli.main import VERBS
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.prepare import Question
 from vibe_harness.pipeline.results import Results, to_json
@@ -84,6 +85,19 @@ def test_everything_offered_is_there_whatever_was_imported_before() -> None:
     assert all(callable(getattr(vibe_harness, name)) for name in vibe_harness.__all__)
     with pytest.raises(AttributeError):
         _ = vibe_harness.nothing
+
+
+VERBS_IN_PYTHON = {
+    "run": "evaluate", "score": "score", "power": "power", "report": "write_report", "compare": "compare",
+    "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
+    "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set",
+}  # fmt: skip
+ON_THE_COMMAND_LINE_ALONE = {"schema", "validate-extraction"}  # prints a file; serves a page for people
+
+
+def test_every_verb_can_be_done_from_python() -> None:
+    assert set(VERBS) <= {*VERBS_IN_PYTHON, *ON_THE_COMMAND_LINE_ALONE}
+    assert set(VERBS_IN_PYTHON.values()) <= set(vibe_harness.__all__)
 
 
 def test_scoring_again_is_what_the_verb_does(finished: Path) -> None:

@@ -6,32 +6,40 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vibe_harness.api import (
+        check_run,
         check_tasks,
+        compare,
         evaluate,
         list_corpora,
         list_models,
         list_tasks,
         load_corpus,
+        make_speech_set,
         observations,
         power,
         prepare_corpus,
         score,
         values,
+        write_leaderboard,
         write_report,
     )
 
 __all__ = [
+    "check_run",
     "check_tasks",
+    "compare",
     "evaluate",
     "list_corpora",
     "list_models",
     "list_tasks",
     "load_corpus",
+    "make_speech_set",
     "observations",
     "power",
     "prepare_corpus",
     "score",
     "values",
+    "write_leaderboard",
     "write_report",
 ]
 

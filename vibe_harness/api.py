@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.prepare import Question, prepare
 from vibe_harness.pipeline.progress import Progress
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from vibe_harness.authoring.checking import Checked
     from vibe_harness.authoring.values import RunValues
     from vibe_harness.corpora.manifest import Corpus
+    from vibe_harness.pipeline.comparing import RunComparison
+    from vibe_harness.pipeline.run_check import Checked as CheckedRun
+    from vibe_harness.speech_sets.building import Built
     from vibe_harness.stats.power import Power
 
 
@@ -41,6 +46,8 @@ def evaluate(
     skip_bad_clips: bool = False,
     hearing_check: bool = True,
     max_requests: int | None = None,
+    executor: str = "local",
+    executor_args: Mapping[str, Any] | None = None,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -67,6 +74,8 @@ def evaluate(
         skip_bad_clips=skip_bad_clips,
         hearing_check=hearing_check,
         max_requests=max_requests,
+        executor=executor,
+        executor_args=executor_args or {},
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )
@@ -80,6 +89,7 @@ def score(
     dimensions: Sequence[str] = (),
     seed: int | None = None,
     tau: int = 10,
+    also_test: Sequence[str] = (),
     permutations: int = 10_000,
     progress: Progress | None = None,
 ) -> Results:
@@ -89,7 +99,12 @@ def score(
     """
     folder = RunFolder(Path(run))
     record = folder.record()
-    settings = Settings(tau=tau, permutations=permutations, seed=record.seed if seed is None else seed)
+    settings = Settings(
+        tau=tau,
+        permutations=permutations,
+        seed=record.seed if seed is None else seed,
+        also_test=known_tests(also_test),
+    )
     with folder.locked():
         results = score_run(folder, settings, dimensions, progress or Progress())
         write_results(folder.results, results)
@@ -112,16 +127,54 @@ def values(run: str | Path, attribute: str, task: str | None = None, dimension: 
 
 def write_report(run: str | Path, output: str | Path | None = None) -> Path:
     """Write the page of a run, by default report.html in its folder. Returns its path."""
-    from vibe_harness.pipeline.files import written_aside
-    from vibe_harness.pipeline.results import read_results
-    from vibe_harness.report.run_page import run_page
+    from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(Path(run))
+    folder.record()  # before a lock is laid into what is no run folder
     path = Path(output) if output else folder.path / "report.html"
-    with written_aside(path) as aside:
-        page = run_page(read_results(folder.results), folder.record())
-        aside.write_text(page, encoding="utf-8", errors="replace")
+    with folder.locked():
+        write_run_page(folder, path)
     return path
+
+
+def write_leaderboard(
+    runs: Sequence[str | Path],
+    output: str | Path,
+    *,
+    include_simulated: bool = False,
+    include_published: bool = False,
+    progress: Progress | None = None,
+) -> Path:
+    """Set run folders beside one another, as a folder of pages; returns the first page.
+
+    The arguments are the options of `vibe-harness leaderboard`. A run that cannot be shown is left out, and the pages
+    say so. Raises UserError where there is nothing to show.
+    """
+    from vibe_harness.report.board import build_board
+    from vibe_harness.report.board_runs import read_entries
+    from vibe_harness.report.published import published_beside, published_blocks
+    from vibe_harness.report.site import write_site
+
+    progress = progress or Progress()
+    entries, left_out = read_entries([Path(run) for run in runs], progress, simulated=include_simulated)
+    board = build_board(entries, left_out, published_blocks() if include_published else ())
+    if not board.blocks:
+        raise UserError("nothing to show: name at least one run folder with scores, or ask for include_published")
+    return write_site(Path(output), board, entries, published_beside() if include_published else (), progress)
+
+
+def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:
+    """Compare two finished runs; see `vibe_harness.pipeline.comparing.compare_runs`."""
+    from vibe_harness.pipeline.comparing import compare_runs
+
+    return compare_runs(Path(before), Path(after), tau=tau, permutations=permutations)
+
+
+def check_run(run: str | Path) -> CheckedRun:
+    """Whether a run folder is whole; see `vibe_harness.pipeline.run_check.check_run`."""
+    from vibe_harness.pipeline import run_check
+
+    return run_check.check_run(RunFolder(Path(run)))
 
 
 def power(
@@ -195,7 +248,17 @@ def prepare_corpus(name: str, source: str | Path | None = None, output: str | Pa
     card, path = load_corpus_card(name)
     folder = Path(output) if output else data_folder() / "corpora" / card.corpus
     source = None if source is None else str(source)
-    return prepare_from(card, path, source, folder, os.cpu_count() or 1, lambda done, total: None).corpus
+    return prepare_from(card, path, source, folder, os.cpu_count() or 1).corpus
+
+
+def make_speech_set(
+    card: str | Path, output: str | Path, include_path: Sequence[str | Path] = (), progress: Progress | None = None
+) -> Built:
+    """Make a spoken question set from text by a card, as `vibe-harness speech-set` does; goes on in `output`."""
+    from vibe_harness.speech_sets.building import build
+    from vibe_harness.speech_sets.card import load_speech_set
+
+    return build(load_speech_set(Path(card)), Path(output), _index(include_path), (progress or Progress()).stage)
 
 
 def _index(include_path: Sequence[str | Path]) -> CardIndex:
