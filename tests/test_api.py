@@ -117,6 +117,16 @@ def test_what_a_run_holds(finished: Path, tmp_path: Path) -> None:
     )
 
 
+def test_runs_beside_one_another(finished: Path, tmp_path: Path) -> None:
+    assert vibe_harness.check_run(finished).whole
+    page = vibe_harness.write_leaderboard([finished], tmp_path / "board", include_simulated=True)
+    assert page.is_file()
+    compared = vibe_harness.compare(finished, finished, tau=1, permutations=49)
+    assert [one.task for one in compared.compared] == ["advisory"]
+    with pytest.raises(UserError, match="nothing to show"):
+        vibe_harness.write_leaderboard([finished], tmp_path / "empty")
+
+
 def test_power_is_what_the_verb_says(tmp_path: Path) -> None:
     found = vibe_harness.power(["advisory"], "demo", "gender", simulations=20)
     command = [sys.executable, "-m", "vibe_harness", "power", "--tasks=advisory", "--corpus=demo", "--dimension=gender"]
