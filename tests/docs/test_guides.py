@@ -75,9 +75,16 @@ def test_a_corpus_from_a_table(tmp_path: Path) -> None:
     assert min(s["p_value"] for s in found["tasks"][0]["scores"] if s["p_value"]) >= 1 / 3
 
 
-def test_a_package_with_a_metric_a_back_end_and_cards(tmp_path: Path) -> None:
+def test_a_package_with_one_of_each(tmp_path: Path) -> None:
+    clips = library_root() / "corpora" / "demo" / "clips"
+    (tmp_path / "recordings").mkdir()
+    for clip in sorted(clips.glob("*_s[12].ogg")):
+        shutil.copy(clip, tmp_path / "recordings")
+    (tmp_path / "recordings" / "readme.ogg").write_bytes(b"")
     printed = follow("adding-code.md", tmp_path)
-    assert "nothing to mend" in printed
+    assert "nothing to mend" in printed and "left out: 1, name is not VOICE_SENTENCE.ogg" in printed
+    assert results(tmp_path, "glow")["corpus"] == "glow-recordings"
+    assert results(tmp_path, "glow")["extractor"] == "glow-lines"
     bright, calm = (results(tmp_path, run)["tasks"][0] for run in ("glow", "calm"))
     scores = {score["metric"]: score for score in bright["scores"] if score["attribute"] is None}
     assert scores["answer_length"]["value"] == 1 and scores["ntvd"]["value"] > 0
