@@ -17,9 +17,6 @@ def command(run: Path, output: Path | None) -> None:
     from vibe_harness.pipeline.run_folder import RunFolder
     from vibe_harness.report.run_page import write_run_page
 
-    folder = RunFolder(run)
-    folder.record()  # before a lock is laid into what is no run folder
     path = output or run / "report.html"
-    with folder.locked():
-        write_run_page(folder, path)
+    write_run_page(RunFolder(run), path)
     echo(path)

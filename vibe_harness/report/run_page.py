@@ -8,11 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.results import Results, TaskResult, read_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
 from vibe_harness.records import Score
+from vibe_harness.report.board_runs import NO_SCORES
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.stars import Family, family_of, stars
@@ -35,12 +37,16 @@ class Shift:
 
 
 def write_run_page(folder: RunFolder, output: Path) -> None:
-    """Write the page of a run. Raises UserError where the run has no scores, or a file of it is damaged."""
-    record, results = folder.record(), read_results(folder.results)
-    samples = pack_samples(folder, record, output.parent)
-    page = run_page(results, record, _heard(folder), samples)
-    with written_aside(output) as aside:
-        aside.write_text(page, encoding="utf-8", errors="replace")
+    """Write the page of a run. Raises UserError where the run has no scores, or a file of it is damaged, and where
+    another process works in its folder."""
+    record = folder.record()  # before a lock is laid into what is no run folder
+    if not folder.results.is_file():
+        raise UserError(f"{folder.path}: {NO_SCORES}")
+    with folder.locked():
+        samples = pack_samples(folder, record, output.parent)
+        page = run_page(read_results(folder.results), record, _heard(folder), samples)
+        with written_aside(output) as aside:
+            aside.write_text(page, encoding="utf-8", errors="replace")
 
 
 def run_page(
