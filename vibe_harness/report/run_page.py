@@ -28,6 +28,7 @@ BESIDE = ("diversity",)  # metrics told in the columns of others
 class Shift:
     """The distribution of one attribute by group, the values that carry the shift first."""
 
+    attribute: str
     title: str
     groups: tuple[str, ...]
     answers: tuple[int, ...]  # by group: responses that gave a value
@@ -117,6 +118,7 @@ def shifts_of(task: TaskResult) -> Iterator[Shift]:
         answers = {group: task.groups[group].readings[score.attribute]["value"] for group in groups}
         name = score.attribute.replace("_", " ")
         yield Shift(
+            attribute=score.attribute,
             title=f"{name}: nTVD {score.value:.1f}",
             groups=tuple(groups),
             answers=tuple(answers[group] for group in groups),
