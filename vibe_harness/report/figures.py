@@ -93,7 +93,7 @@ def board_figure(block: Block) -> Figure | None:
     with _drawing():
         size = (2 + 2.1 * len(columns), 1.7 + 0.24 * len(block.rows))
         figure = Figure(figsize=size, layout="constrained")
-        panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
+        panels = figure.subplots(1, len(columns), sharex=True, sharey=True, squeeze=False)[0]
         for axes, index in zip(panels, columns, strict=True):
             _dots(axes, [row.cells[index] for row in block.rows])
             axes.set_title(_plain(block.columns[index].label), fontsize=9)
