@@ -31,7 +31,7 @@ def task(name, attributes, p=0.01, card="d", variant="default", by_tau=None, per
 def run(model, tasks, corpus="one"):
     return Results(
         format=FORMAT, model=model, simulated=False, corpus=corpus, corpus_synthetic=False, extractor="rules", tau=10,
-        permutations=9_999, seed=0, hearing_check="passed", bad_clips={}, tasks=tasks,
+        permutations=9_999, seed=0, hearing_check="passed", bad_clips={}, long_clips={}, tasks=tasks,
     )  # fmt: skip
 
 
