@@ -62,7 +62,7 @@ def entry(record: RunRecord, name: str, tasks: Sequence[TaskResult], **asked: An
     corpus = asked.get("corpus", "crema-d")
     results = Results(
         format=1, model=name, simulated=False, corpus=corpus, corpus_synthetic=False, extractor="rules",
-        tau=asked.pop("tau", 10), permutations=M, seed=0, hearing_check="passed", bad_clips={}, tasks=tasks,
+        tau=asked.pop("tau", 10), permutations=M, seed=0, hearing_check="passed", bad_clips={}, long_clips={}, tasks=tasks,
     )  # fmt: skip
     first = record.tasks[0]
     kinds = {one.task: "choice" if one.task == "stereoset" else "open_ended" for one in tasks}
