@@ -57,7 +57,8 @@ class RayBackend:
                 )
             except ConnectionError as error:
                 raise UserError(f"no Ray cluster at {settings.address}: {error}") from None
-        self._check_room(ray.cluster_resources())  # type: ignore[no-untyped-call]
+        cluster: Any = ray  # whose types are there or not, as ray is
+        self._check_room(cluster.cluster_resources())
 
     def describe(self) -> Mapping[str, str]:
         """What the workers' engines say of themselves; one is opened for it where none has answered yet."""
