@@ -99,5 +99,6 @@ def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
 def flat(prefix: str, value: Any) -> list[tuple[str, str]]:
     """Nested settings as (dotted name, text)."""
     if isinstance(value, Mapping):
-        return [pair for key, inner in value.items() for pair in flat(f"{prefix}.{key}" if prefix else str(key), inner)]
+        names = {key: f"{prefix}.{key}" if prefix and key != prefix else str(key) for key in value}
+        return [pair for key, inner in value.items() for pair in flat(names[key], inner)]
     return [(prefix, str(value))]
