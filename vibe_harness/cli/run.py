@@ -86,6 +86,8 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     from vibe_harness.pipeline.prepare import Question, prepare
     from vibe_harness.pipeline.results import to_json
     from vibe_harness.pipeline.run import run_all
+    from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.report.run_page import write_run_page
 
     progress = TerminalProgress()
     found = prepare(Question(**options), progress)
@@ -99,6 +101,11 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
             print_results(scored, prepared.folder)
     if as_json:
         print_json([to_json(one) for one in results])
+    for prepared in found:
+        page = prepared.folder / "report.html"
+        write_run_page(RunFolder(prepared.folder), page)
+        if not as_json:
+            echo(f"Page: {page}")
     return exit_code(results)
 
 

@@ -91,8 +91,9 @@ def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: b
     runs = [folder for folder in done if include_simulated or not RunFolder(folder).record().model.simulated]
     if not runs:
         return
-    assert leaderboard.callback is not None
-    leaderboard.callback(tuple(runs), output / "leaderboard", include_simulated, False)
+    click.get_current_context().invoke(
+        leaderboard, runs=tuple(runs), output=output / "leaderboard", include_simulated=include_simulated
+    )
 
 
 def _plain(one: Progressed) -> dict[str, object]:
