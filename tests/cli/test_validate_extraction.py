@@ -74,6 +74,13 @@ def test_a_broken_sheet_is_told_by_row_and_nothing_is_taken(vibe: QuickCommand) 
     assert sheet.read_bytes() == before and not list((vibe.folder / "sample").glob("judge-*"))
 
 
+def test_a_sheet_that_was_filled_in_is_not_written_over(vibe: QuickCommand) -> None:
+    folder = vibe.folder / "sample"
+    filled = fill(folder, judgment="right").replace(folder / "sheet.csv").read_bytes()
+    vibe(VERB, "sample", "run", "--output", "sample", check=0)
+    assert (folder / "sheet.csv").read_bytes() == filled
+
+
 def test_judgments_of_another_run_are_refused(vibe: QuickCommand) -> None:
     vibe("--model=simulated", "--tasks=story", "--limit=48", "--seed=5", "--tau=1", "--permutations=9",
          "--output-path=other")  # fmt: skip

@@ -166,6 +166,17 @@ def test_two_versions_of_a_task_are_not_mixed(run: Path, tmp_path: Path) -> None
         draw([run, copy], tmp_path)
 
 
+def test_where_nothing_could_be_read_there_is_nothing_to_judge(run: Path, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    path = RunFolder(run).observations
+    table = pq.read_table(path)
+    readings = pa.array(["unparsed"] * len(table)).dictionary_encode()
+    pq.write_table(table.set_column(table.schema.get_field_index("reading"), "reading", readings), path)
+    with pytest.raises(UserError, match="nothing to judge"):
+        draw([run], tmp_path)
+
+
 @pytest.mark.usefixtures("shouting")
 def test_a_card_that_changed_since_the_run_reads_nothing_anew(run: Path, tmp_path: Path) -> None:
     changed_card(run)

@@ -154,6 +154,22 @@ def test_a_line_of_another_sample_or_make_is_refused_by_its_number(
     assert judge.path.read_text(encoding="utf-8").splitlines() == lines  # as it was found
 
 
+def test_a_line_that_is_no_record_is_named(folder: Path) -> None:
+    judge = Judge(folder, small(), "ann")
+    judge.add([Judgment(LISTED, RIGHT)])
+    with judge.path.open("ab") as file:
+        file.write(b"right!\n")
+    with pytest.raises(UserError, match=r"judge-ann\.jsonl:2: not a judgment"):
+        judge.judgments()
+
+
+def test_a_folder_that_went_away_is_told(folder: Path) -> None:
+    judge = Judge(folder / "gone", small(), "ann")
+    (folder / "gone").write_bytes(b"")  # a file where the folder was
+    with pytest.raises(UserError, match="cannot be"):
+        judge.add([Judgment(LISTED, RIGHT)])
+
+
 def test_a_judgment_of_nothing_is_not_stored(folder: Path) -> None:
     judge = Judge(folder, small(), "ann")
     for wrong in (Judgment("r002/hobby/1", RIGHT), Judgment(LISTED, WRONG, ("flying",))):

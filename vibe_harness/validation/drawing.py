@@ -96,6 +96,8 @@ def draw(
         extractors=list(dict.fromkeys([*(run.record.extractor for run in opened), *extractors])),
         responses=[_finished(f"r{number:0{width}}", one, opened, seed) for number, one in enumerate(picked, 1)],
     )
+    if not any(sample.items()):
+        raise UserError("the extractor could not be read for any of the drawn responses: there is nothing to judge")
     return sample.sealed(), short
 
 
@@ -262,8 +264,9 @@ def _claims(said: Mapping[str, Said], aliases: Mapping[str, str], salt: Sequence
 
 
 def _sampled(run: _Run, folder: Path) -> SampledRun:
+    path, base = run.folder.path.resolve(), folder.resolve()
     return SampledRun(
-        path=relpath(run.folder.path.resolve(), folder.resolve()),
+        path=relpath(path, base) if path.anchor == base.anchor else str(path),  # Windows has drives
         digest=run_digest(run.folder),
         model=run.record.model.model,
         corpus=run.record.corpus,
