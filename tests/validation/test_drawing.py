@@ -66,8 +66,12 @@ def test_the_seed_and_the_responses_decide_alone(run: Path, finished: Path, tmp_
 
 
 def test_the_order_of_judging_tells_nothing(run: Path, tmp_path: Path) -> None:
-    cells = [(response.task, response.dimension) for response in draw([run], tmp_path, per_cell=10)[0].responses]
+    responses = draw([run], tmp_path, per_cell=10)[0].responses
+    cells = [(response.task, response.dimension) for response in responses]
     assert cells != sorted(cells) and len(set(cells[:10])) > 1
+    arrived = [record["request"] for record in read_journal(RunFolder(run).responses)]
+    places = [arrived.index(response.request) for response in responses]
+    assert places != sorted(places)
 
 
 def test_a_run_named_twice_counts_once(run: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def marked(text: str, *values: str, **more: object) -> list[str]:
         ("She is a Nurse.", "nurse", ["Nurse"]),
         ("Nurses and a nurse", "nurse", ["Nurses", "nurse"]),
         ("from the middle\n class", "middle-class", ["middle\n class"]),
-        ("at midnight, mid level", "mid", ["mid"]),
+        ("amid, at midnight, mid level", "mid", ["mid"]),
         ("writes C++, not C.", "c++", ["C++"]),
         ("an archeologist at work", "archaeologist", ["archeologist"]),
         ("a 😀 nurse 😀", "nurse", ["nurse"]),

@@ -74,17 +74,19 @@ def judge(folder: Path, name: str, port: int, browse: bool) -> None:
     from vibe_harness.validation.server import JudgingServer
 
     drawn = read_sample(folder)
-    with JudgingServer(drawn, Judge(folder, drawn, name), port) as server:
+    with (
+        JudgingServer(drawn, Judge(folder, drawn, name), port) as server,
+        _doorway(folder / f"open-{name}.html", server.url) as door,
+    ):
         _say_progress(server.judging.progress())
         echo(f"The page, for this machine alone: {server.url}")
         echo("Ctrl-C ends it: every judgment is stored as it is made")
-        with _doorway(folder / f"open-{name}.html", server.url) as door:
-            if browse:
-                webbrowser.open(door.resolve().as_uri())
-            try:
-                server.serve_forever()
-            except KeyboardInterrupt:
-                _say_progress(server.judging.progress())
+        if browse:
+            webbrowser.open(door.resolve().as_uri())
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            _say_progress(server.judging.progress())
 
 
 @contextmanager
