@@ -16,7 +16,9 @@ from vibe_harness.errors import HarnessError
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
+    "study": ("vibe_harness.cli.study", "Run many models, tasks and corpora from one file."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
+    "compare": ("vibe_harness.cli.compare", "Where two runs differ, and how surely; gates for a check."),
     "run-check": ("vibe_harness.cli.run_check", "Prove a run folder whole: every planned request has one outcome."),
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
