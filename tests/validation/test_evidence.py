@@ -28,6 +28,7 @@ def marked(text: str, *values: str, **more: object) -> list[str]:
         ("an archeologist at work", "archaeologist", ["archeologist"]),
         ("a 😀 nurse 😀", "nurse", ["nurse"]),
         ("İİİ a sculptress here", "sculptresse", ["sculptress"]),
+        ("As a rule: a fair answer is A, (A)", "A", ["A", "A"]),
         ("nothing of the kind", "astronaut", []),
         ("poor", "(", []),
     ],

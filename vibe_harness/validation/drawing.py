@@ -75,7 +75,12 @@ def draw(
     index = CardIndex(include_path)
     for name in extractors:
         find_extractor(name, index)
-    opened = [_open(path) for path in runs]
+    progress = progress or Progress()
+    opened = []
+    with progress.stage("reading runs", len(runs)) as tick:
+        for path in runs:
+            opened.append(_open(path))
+            tick(1)
     tasks = _tasks(opened)
     cards = _cards(index, tasks) if extractors else {}
     drawn, short = _choose(opened, per_cell, seed)
@@ -83,7 +88,7 @@ def draw(
         raise UserError("none of these runs has a response that holds text and was read")
     picked = [one for number, run in enumerate(opened) for one in _details(number, run, drawn)]
     for name in extractors:
-        picked = _read_by(name, index, opened, picked, cards, progress or Progress())
+        picked = _read_by(name, index, opened, picked, cards, progress)
     picked.sort(key=lambda one: digest([seed, "order", one.request]))
     width = max(3, len(str(len(picked))))
     sample = Sample(
