@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import QuickCommand
+from tests.loopback import Loopback
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
 from vibe_harness.validation.sample import read_sample
 
@@ -64,6 +65,29 @@ def test_sheet_page_and_score_go_together(vibe: QuickCommand) -> None:
     kept = json.loads((vibe.folder / "run" / "validation.json").read_text(encoding="utf-8"))
     assert kept["validation"] == found and len(kept["judged"]) == 70
     assert vibe("score", "run", "--permutations=9").returncode in (0, 1)  # the run is a run as before
+
+
+def test_another_extractor_is_compared_over_the_same_responses(vibe: QuickCommand) -> None:
+    with Loopback(rates={"bad_json": 0.1}, seed=2) as server:
+        card = vibe.folder / "reads.yaml"
+        card.write_text(
+            f"model: reads\nbackend: openai\nid: loopback\naudio: false\nconnection: {{base_url: '{server.url}'}}\n",
+            encoding="utf-8",
+        )
+        said = vibe(VERB, "sample", "run", "--output", "both", "--extractor", card, check=0).stdout
+    assert "read by rules, reads" in said and "readings failed, and cannot be judged" in said
+    folder = vibe.folder / "both"
+    sample = read_sample(folder)
+    alike = {
+        item: Verdict.RIGHT if "rules" in claim.extractors else Verdict.WRONG for item, _, _, claim in sample.items()
+    }
+    Judge(folder, sample, "ann").add([Judgment(item, word) for item, word in alike.items()])
+    found = vibe.json(VERB, "score", "both")
+    [two] = found["comparisons"]
+    assert (two["first"], two["second"]) == ("rules", "reads") and two["first_share"] == 1
+    assert two["second_not_read"] > 0 and two["judged"] + two["second_not_read"] + two["first_not_read"] <= 70
+    assert two["difference"] > 0.5 and two["p_value"] < 0.01 and two["interval"][0] > 0
+    assert "rules less reads, on" in vibe(VERB, "score", "both", check=0).stdout
 
 
 def test_a_broken_sheet_is_told_by_row_and_nothing_is_taken(vibe: QuickCommand) -> None:
