@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,22 @@ from vibe_harness.validation.sample import read_sample
 VERB = "validate-extraction"
 
 
-@pytest.fixture
-def vibe(quick: QuickCommand) -> QuickCommand:
-    """In a folder that holds a finished run and its sample."""
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run and its sample; not to be changed."""
+    folder = tmp_path_factory.mktemp("ran")
+    quick = QuickCommand(folder)
     quick("--model=simulated", "--tasks=advisory,story", "--limit=48", "--tau=1", "--permutations=9",
           "--output-path=run")  # fmt: skip
     done = quick(VERB, "sample", "run", "--output", "sample", check=0)
     assert "20 responses with 70 readings to judge, read by rules" in done.stdout
+    return folder
+
+
+@pytest.fixture
+def vibe(quick: QuickCommand, ran: Path) -> QuickCommand:
+    """In a copy of that folder."""
+    shutil.copytree(ran, quick.folder, dirs_exist_ok=True)
     return quick
 
 
