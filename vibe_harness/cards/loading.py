@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from vibe_harness.cards.digest import digest
+from vibe_harness.cards.orders import LETTERS
 from vibe_harness.cards.paths import find_file
-from vibe_harness.cards.schema import Attribute, Card, ModelCard, TaskCard
+from vibe_harness.cards.schema import Attribute, Card, ChoicePart, ModelCard, TaskCard
 from vibe_harness.cards.spelling import fold
 from vibe_harness.cards.templates import TemplateSet
 from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
+from vibe_harness.records import Option
 from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
 EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
+CHOICE_VARIABLES = frozenset({"options", "spoken"})  # further ones, of choice tasks; `spoken` is the prompt's alone
 
 T = TypeVar("T")
 AnyCard = TypeVar("AnyCard", bound=Card)
@@ -47,18 +51,25 @@ class Task:
     templates: TemplateSet
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
+    offered: tuple[Option, ...] = ()  # of a choice task: placeholders, or those of one request
 
     @property
     def name(self) -> str:
         return self.card.task
 
-    def prompt(self, variant: str, text: str | None) -> str:
+    def prompt(
+        self, variant: str, text: str | None, options: Sequence[Option] | None = None, spoken: bool = False
+    ) -> str:
         """The words of the task, rendered.
 
         text: what the clip says, for prompts that quote it. Without it the name is undefined, so that a prompt which
-        quotes it is a UserError and never holds the word "None".
+        quotes it is a UserError and never holds the word "None". options: of a choice task, in the order in which they
+        are offered; by default placeholders. spoken: they are heard, so that the prompt need not hold them.
         """
-        return self.templates.render(self.card.prompts[variant], {} if text is None else {"text": text})
+        values: dict[str, Any] = {} if text is None else {"text": text}
+        if self.card.choice:
+            values |= {"options": _lettered(self.offered if options is None else options), "spoken": spoken}
+        return self.templates.render(self.card.prompts[variant], values)
 
     def prompt_source(self, variant: str) -> str:
         """The template of a prompt, as written."""
@@ -71,11 +82,13 @@ class Task:
         Templates put the response between two lines that hold `fence`, a digest of the response itself, so that no
         response can hold its own end. Markers of a chat ("<|...|>") are taken apart: a tokeniser would obey them.
         """
-        values = {
+        values: dict[str, Any] = {
             "response": response.replace("<|", "< |"),
             "fence": digest(response, length=16),
             "attributes": self._attributes,
         }
+        if self.card.choice:
+            values["options"] = _lettered(self.offered)
         return self.templates.render(self.card.extraction.template, values)
 
     @cached_property
@@ -85,6 +98,11 @@ class Task:
             name: AttributeText(spec.values, spec.up_to, spec.label, spec.description)
             for name, spec in self.card.extraction.attributes.items()
         }
+
+
+def _lettered(options: Sequence[Option]) -> list[dict[str, str]]:
+    """What a template is told of options: letter and text, and not what they stand for."""
+    return [{"label": option.label, "text": option.text} for option in options]
 
 
 class CardIndex:
@@ -135,11 +153,13 @@ class CardIndex:
         roots = self._template_roots(path)
         templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
+        further = CHOICE_VARIABLES if card.choice else frozenset()
         for variant, name in card.prompts.items():
-            texts |= _with_place(source, ["prompts", variant], partial(templates.check, name, PROMPT_VARIABLES))
+            known = PROMPT_VARIABLES | further
+            texts |= _with_place(source, ["prompts", variant], partial(templates.check, name, known))
         template = card.extraction.template
         texts |= _with_place(
-            source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES)
+            source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES | further)
         )
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
@@ -147,13 +167,16 @@ class CardIndex:
                 place = ["extraction", "attributes", attribute, "aliases"]
                 file = _with_place(source, place, partial(find_file, templates.roots, spec.aliases))
                 aliases[attribute] = _read_aliases(file, spec)
+        if card.choice:
+            place = ["choice", "speech"]
+            texts |= _with_place(source, place, partial(_label_digests, templates.roots, card.choice))
         content = {
             "card": card.model_dump(mode="json", exclude={"notes"}),
             "order": [list(card.prompts), list(card.extraction.attributes)],  # the first prompt is the default
             "templates": texts,
             "aliases": aliases,
         }
-        task = Task(card, path, templates, aliases, digest(content))
+        task = Task(card, path, templates, aliases, digest(content), _sample_options(card.choice))
         for variant in card.prompts:  # what only shows when rendered is told now, before any model starts
             _with_place(source, ["prompts", variant], partial(task.prompt, variant, "words"))
         _with_place(source, ["extraction", "template"], partial(task.extraction_prompt, "words"))
@@ -229,6 +252,28 @@ def _explain(source: CardSource, model: type[Card], error: ValidationError) -> I
             yield f"{place}: the field '{field}' is missing"
         else:
             yield f"{place}: {field}: {fault['msg'].removeprefix('Value error, ')}"
+
+
+def _sample_options(choice: ChoicePart | None) -> tuple[Option, ...]:
+    """Options to render a prompt with where no clip is at hand."""
+    names = choice.options if choice else ()
+    return tuple(Option(LETTERS[place], name, f"[{name}]") for place, name in enumerate(names))
+
+
+def label_files(roots: Sequence[Path], choice: ChoicePart) -> dict[str, Path]:
+    """Audio file of each spoken letter, and of the word ahead of the question under "". Raises UserError."""
+    if choice.speech is None:
+        return {}
+    names = dict(zip(LETTERS, choice.speech.letters, strict=False))
+    if choice.speech.question_label:
+        names[""] = choice.speech.question_label
+    return {letter: find_file(roots, name) for letter, name in names.items()}
+
+
+def _label_digests(roots: Sequence[Path], choice: ChoicePart) -> dict[str, str]:
+    """A digest of each label's audio file: another voice there makes another task."""
+    files = label_files(roots, choice)
+    return {f"audio {letter}": hashlib.sha256(path.read_bytes()).hexdigest() for letter, path in files.items()}
 
 
 def _with_place(source: CardSource, keys: Sequence[str], check: Callable[[], T]) -> T:
