@@ -128,7 +128,7 @@ def batch(tag: int, count: int) -> Iterator[Request]:
 
 def throughput(checkpoint: str) -> None:
     """One engine at a time, in processes of their own: the harness's child, and a bare LLM in this one."""
-    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_LOGGING_LEVEL": "ERROR"}
     import vllm
 
     from vibe_harness.backends.layout import joined
@@ -168,7 +168,6 @@ def throughput(checkpoint: str) -> None:
 
 
 def order(checkpoint: str) -> None:
-    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     from vibe_harness.backends.vllm import VLLMInside
 
     clips = [noise(i, 8.0) for i in range(48)]  # 200 tokens each

@@ -67,6 +67,7 @@ class VLLMInside:
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
         # One process less: this one is the engine's own already.
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # on CPUs it warns at every step
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
         import vllm
 

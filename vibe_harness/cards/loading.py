@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import fnmatch
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from vibe_harness.cards.aliases import read_aliases
 from vibe_harness.cards.digest import digest
+from vibe_harness.cards.faults import CardError, Faults
 from vibe_harness.cards.orders import LETTERS
 from vibe_harness.cards.paths import find_file
-from vibe_harness.cards.schema import Attribute, Card, ChoicePart, ModelCard, TaskCard
-from vibe_harness.cards.spelling import fold
+from vibe_harness.cards.schema import Card, ChoicePart, ModelCard, TaskCard
 from vibe_harness.cards.templates import TemplateSet
-from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
+from vibe_harness.cards.yaml_file import CardSource, read_card
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
 from vibe_harness.records import Option
@@ -28,7 +30,6 @@ PROMPT_VARIABLES = frozenset({"text"})
 EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
 CHOICE_VARIABLES = frozenset({"options", "spoken"})  # further ones, of choice tasks; `spoken` is the prompt's alone
 
-T = TypeVar("T")
 AnyCard = TypeVar("AnyCard", bound=Card)
 
 
@@ -51,6 +52,7 @@ class Task:
     templates: TemplateSet
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
+    question_digest: str  # of the card and its templates: what can change an answer
     offered: tuple[Option, ...] = ()  # of a choice task: placeholders, or those of one request
 
     @property
@@ -133,11 +135,8 @@ class CardIndex:
             if pattern.endswith((".yaml", ".yml")):
                 paths.setdefault(Path(pattern).resolve(), Path(pattern))
                 continue
-            matches = fnmatch.filter(sorted(files), pattern)
-            if not matches:
-                raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
-            for name in matches:
-                paths.setdefault(files[name].resolve(), files[name])
+            for path in self.matching(pattern):
+                paths.setdefault(path.resolve(), path)
         if not paths:
             raise UserError(f"no task was named. {did_you_mean('', files)}")
         tasks = [self.load_task(path) for path in paths.values()]
@@ -147,39 +146,70 @@ class CardIndex:
                 raise UserError(f"two of the cards asked for are named '{name}': rename one")
         return tasks
 
+    def matching(self, pattern: str) -> list[Path]:
+        """The task cards that a name or a glob stands for, sorted by name. Raises UserError where there is none."""
+        files = self._files("tasks")
+        matches = fnmatch.filter(sorted(files), pattern)
+        if not matches:
+            raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
+        return [files[name] for name in matches]
+
     def load_task(self, path: Path) -> Task:
-        """Load and check one task card, its templates and alias files."""
-        source, card = _load(path, TaskCard, "task", self._root_of(path))
-        roots = self._template_roots(path)
+        """Load and check one task card, its templates and alias files. Raises CardError with all that is wrong."""
+        task, faults = self.examine_task(path)
+        if task is None or faults:
+            raise CardError(faults)
+        return task
+
+    def examine_task(self, path: Path) -> tuple[Task | None, list[str]]:
+        """What a task card comes to, and all that is wrong with it.
+
+        The task is None where the card's own fields do not let it be made. With faults it is for a look, not for use.
+        """
+        faults = Faults()
+        with faults.at():
+            source = read_card(path, self.root_of(path))
+        if faults.found:
+            return None, faults.found
+        card: TaskCard | None = None
+        with faults.at():
+            card = _validated(source, TaskCard, "task")
+        if faults.found:
+            card = _without_unknown_fields(source.data, TaskCard)
+        return (self._bind(source, card, faults) if card else None), faults.found
+
+    def _bind(self, source: CardSource, card: TaskCard, faults: Faults) -> Task:
+        """The card with its templates and alias files."""
+        roots = self._template_roots(source.path)
         templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
         further = CHOICE_VARIABLES if card.choice else frozenset()
         for variant, name in card.prompts.items():
-            known = PROMPT_VARIABLES | further
-            texts |= _with_place(source, ["prompts", variant], partial(templates.check, name, known))
-        template = card.extraction.template
-        texts |= _with_place(
-            source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES | further)
-        )
+            with faults.at(source.place(["prompts", variant])):
+                texts |= templates.check(name, PROMPT_VARIABLES | further)
+        with faults.at(source.place(["extraction", "template"])):
+            texts |= templates.check(card.extraction.template, EXTRACTION_VARIABLES | further)
+        if card.choice:
+            with faults.at(source.place(["choice", "speech"])):
+                texts |= _label_digests(templates.roots, card.choice)
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
-                place = ["extraction", "attributes", attribute, "aliases"]
-                file = _with_place(source, place, partial(find_file, templates.roots, spec.aliases))
-                aliases[attribute] = _read_aliases(file, spec)
-        if card.choice:
-            place = ["choice", "speech"]
-            texts |= _with_place(source, place, partial(_label_digests, templates.roots, card.choice))
-        content = {
+                with faults.at(source.place(["extraction", "attributes", attribute, "aliases"])):
+                    aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
+        question = {
             "card": card.model_dump(mode="json", exclude={"notes"}),
             "order": [list(card.prompts), list(card.extraction.attributes)],  # the first prompt is the default
             "templates": texts,
-            "aliases": aliases,
         }
-        task = Task(card, path, templates, aliases, digest(content), _sample_options(card.choice))
-        for variant in card.prompts:  # what only shows when rendered is told now, before any model starts
-            _with_place(source, ["prompts", variant], partial(task.prompt, variant, "words"))
-        _with_place(source, ["extraction", "template"], partial(task.extraction_prompt, "words"))
+        whole = digest({**question, "aliases": aliases})
+        task = Task(card, source.path, templates, aliases, whole, digest(question), _sample_options(card.choice))
+        if not faults.found:  # what only shows when rendered is told now, before any model starts
+            for variant in card.prompts:
+                with faults.at(source.place(["prompts", variant])):
+                    task.prompt(variant, "words")
+            with faults.at(source.place(["extraction", "template"])):
+                task.extraction_prompt("words")
         return task
 
     def model(self, name: str) -> ModelCard:
@@ -197,7 +227,7 @@ class CardIndex:
             if name not in files:
                 raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}")
             path = files[name]
-        return _load(path, ModelCard, "model", self._root_of(path))[1]
+        return _validated(read_card(path, self.root_of(path)), ModelCard, "model")
 
     def _files(self, folder: str) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -210,7 +240,7 @@ class CardIndex:
                 found[path.stem] = path
         return found
 
-    def _root_of(self, path: Path) -> Path:
+    def root_of(self, path: Path) -> Path:
         """The folder that a card may include from: its root's, or its own where it lies in none."""
         for root in self.roots:
             if any(path.resolve().is_relative_to((root / folder).resolve()) for folder in ("tasks", "models")):
@@ -218,40 +248,12 @@ class CardIndex:
         return path.parent
 
     def _template_roots(self, path: Path) -> tuple[Path, ...]:
-        root = self._root_of(path)
+        root = self.root_of(path)
         if root not in self.roots:  # a card of its own: templates beside it, or in templates/ beside tasks/
             own = path.parent.parent / "templates" if path.parent.name == "tasks" else path.parent
         else:
             own = root / "templates"
         return tuple(dict.fromkeys([own, library_root() / "templates"]))
-
-
-def _load(path: Path, model: type[AnyCard], kind: str, within: Path) -> tuple[CardSource, AnyCard]:
-    source = read_card(path, within)
-    try:
-        card = model.model_validate(source.data)
-    except ValidationError as error:
-        raise UserError("\n".join(_explain(source, model, error))) from None
-    name = getattr(card, kind)
-    if name != path.stem:
-        raise UserError(f"{source.place([kind])}: the card says '{kind}: {name}' but its file is named '{path.stem}'")
-    return source, card
-
-
-def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
-    """One line a fault: file, line, field, what is wrong."""
-    for fault in error.errors():
-        keys = [key for key in fault["loc"] if key != "[key]"]
-        field = ".".join(str(key) for key in keys)
-        place = source.place(keys)
-        if fault["type"] == "extra_forbidden":
-            known = model.model_fields if len(keys) == 1 else ()
-            hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or mend its spelling."
-            yield f"{place}: unknown field '{field}'. {hint}"
-        elif fault["type"] == "missing":
-            yield f"{place}: the field '{field}' is missing"
-        else:
-            yield f"{place}: {field}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def _sample_options(choice: ChoicePart | None) -> tuple[Option, ...]:
@@ -276,47 +278,57 @@ def _label_digests(roots: Sequence[Path], choice: ChoicePart) -> dict[str, str]:
     return {f"audio {letter}": hashlib.sha256(path.read_bytes()).hexdigest() for letter, path in files.items()}
 
 
-def _with_place(source: CardSource, keys: Sequence[str], check: Callable[[], T]) -> T:
+def _validated(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
+    """The card that a file holds. Raises CardError with every fault of its fields."""
     try:
-        return check()
-    except UserError as error:
-        raise UserError(f"{source.place(keys)}: {error}") from None
-
-
-def _read_aliases(path: Path, attribute: Attribute) -> dict[str, str]:
-    """Spelling -> canonical value, both as written.
-
-    Raises UserError where one spelling has two values, or aliases chain, once case, punctuation and number are folded;
-    and where a canonical value is not on a closed attribute's list.
-    """
-    source = read_yaml(path)
-    taken: dict[str, str] = {}  # folded spelling -> canonical value
-    for canonical, spellings in source.data.items():
-        if not isinstance(spellings, list) or not all(isinstance(s, str) for s in [canonical, *spellings]):
-            raise UserError(f"{source.place([str(canonical)])}: write it as 'canonical value: [spelling, spelling]'")
-        if attribute.values != "open" and canonical not in attribute.values:
-            raise UserError(
-                f"{source.place([canonical])}: '{canonical}' is not one of the card's values: "
-                f"{', '.join(attribute.values)}"
-            )
-        _claim(source, taken, canonical, canonical)
-    aliases: dict[str, str] = {}
-    for canonical, spellings in source.data.items():
-        for spelling in spellings:
-            _claim(source, taken, spelling, canonical)
-            aliases[spelling] = canonical
-    return aliases
-
-
-def _claim(source: CardSource, taken: dict[str, str], spelling: str, canonical: str) -> None:
-    folded = fold(spelling)
-    if not folded:
-        raise UserError(f"{source.place([canonical])}: '{spelling}' holds no letter or digit: remove it")
-    if folded in taken:
-        other = taken[folded]
-        what = "is itself the canonical value" if fold(other) == folded else "already stands for"
+        card = model.model_validate(source.data)
+    except ValidationError as error:
+        raise CardError(list(_explain(source, model, error))) from None
+    name = getattr(card, kind)
+    if name != source.path.stem:
         raise UserError(
-            f"{source.place([canonical])}: '{spelling}' {what} '{other}' (case, punctuation and number make no "
-            "difference): remove it here or there"
+            f"{source.place([kind])}: the card says '{kind}: {name}' but its file is named '{source.path.stem}': "
+            "change one of the two"
         )
-    taken[folded] = canonical
+    return card
+
+
+def _without_unknown_fields(data: Mapping[str, Any], model: type[AnyCard]) -> AnyCard | None:
+    """The card less the fields that it may not have; None where that does not mend it."""
+    kept = copy.deepcopy(dict(data))
+    try:
+        return model.model_validate(kept)
+    except ValidationError as error:
+        for fault in error.errors():
+            if fault["type"] == "extra_forbidden":
+                *outer, last = fault["loc"]
+                holder: Any = kept
+                for key in outer:
+                    holder = holder[key]
+                del holder[last]
+    try:
+        return model.model_validate(kept)
+    except ValidationError:
+        return None
+
+
+def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
+    """One line a fault: file, line, field, what is wrong."""
+    for fault in error.errors():
+        keys = [key for key in fault["loc"] if key != "[key]"]
+        field = ".".join(str(key) for key in keys)
+        place = source.place(keys)
+        if fault["type"] == "extra_forbidden":
+            known = model.model_fields if len(keys) == 1 else ()
+            hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or mend its spelling."
+            yield f"{place}: unknown field '{field}'. {hint}"
+        elif fault["type"] == "missing":
+            yield f"{place}: the field '{field}' is missing: add it{_meaning(model, keys)}"
+        else:
+            yield f"{place}: {field}: {fault['msg'].removeprefix('Value error, ')}"
+
+
+def _meaning(model: type[Card], keys: Sequence[str | int]) -> str:
+    """What a field of the card itself holds, in brackets, where its schema says so."""
+    field = model.model_fields.get(str(keys[0])) if len(keys) == 1 else None
+    return f" ({field.description})" if field and field.description else ""

@@ -116,6 +116,7 @@ class ChoicePart(Card):
         None, description="column that says in which order a row has its options: original or reversed"
     )
     key: AnswerKey | None = Field(None, description="for tasks with a right answer")
+    split_by: Identifier | None = Field(None, description="column of items: each of its values is scored apart as well")
     speech: Speech | None = Field(None, description="options are spoken; left out, they stand in the prompt")
 
     @model_validator(mode="after")

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import click
 
+from vibe_harness.cli.new import new_model
 from vibe_harness.cli.output import echo
 from vibe_harness.cli.tasks import INCLUDE_PATH, loaded
 
 
 @click.group(name="models")
 def command() -> None:
-    """List the models, or show one."""
+    """List and show models, or begin one."""
+
+
+command.add_command(new_model)
 
 
 @command.command(name="list")

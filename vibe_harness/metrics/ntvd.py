@@ -15,6 +15,7 @@ from vibe_harness.metrics.tables import (
     value_counts,
 )
 from vibe_harness.records import Score
+from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
 from vibe_harness.stats.ntvd import kept_values
 from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
@@ -33,9 +34,10 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     """
     speakers = speakers_of(frame)
     names = attributes_of(frame)
-    tables, details = [], []
+    tables, details, whole_tables = [], [], []
     for name in names:
         values, counts = value_counts(frame[frame["attribute"] == name], speakers)
+        whole_tables.append(speakers.by_group(counts))
         kept = kept_values(counts, settings.tau)
         tables.append(counts[:, kept])
         details.append(_detail([v for v, k in zip(values, kept, strict=True) if k], counts, kept, speakers))
@@ -50,9 +52,19 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
     ]
     return [
-        replace(whole, detail={**whole.detail, "attributes_left_out": left_out}),
+        replace(whole, detail={**whole.detail, "attributes_left_out": left_out, "by_tau": _by_tau(whole_tables)}),
         *(replace(part, detail={**part.detail, **detail}) for part, detail in zip(parts, details, strict=True)),
     ]
+
+
+def _by_tau(tables: list[Counts]) -> dict[str, float | None]:
+    """tau -> the task's score had values seen fewer times been left out; None where no attribute has one.
+
+    tables: (G, V) for each attribute, not filtered.
+    """
+    study = tau_study([tables])
+    scores = [float(score) for score in study.scores[:, 0]]
+    return {str(tau): None if score != score else score for tau, score in zip(study.taus, scores, strict=True)}
 
 
 def permuted_words(settings: Settings) -> str:

@@ -15,6 +15,7 @@ from vibe_harness.corpora.audio import BadAudio, CheckedAudio
 from vibe_harness.corpora.checking import check_files
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import find_metric
 from vibe_harness.pipeline.plan import HeardClip, HeardPart
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.questions import spoken_seconds
@@ -55,6 +56,7 @@ def check_options(
         choice = task.card.choice
         if choice is None:
             continue
+        _check_metrics(task, choice)
         found = {one.clip.id: fault for one in kept if (fault := row_fault(choice, one.clip))}
         kept = [one for one in kept if one.clip.id not in found]
         _check_keys(task, choice, [one.clip for one in kept])
@@ -71,6 +73,17 @@ def check_options(
         told = [f"corpus '{corpus.name}': {len(faults)} rows cannot be asked:", *lines, *more]
         raise UserError("\n".join([*told, "Mend them, or leave them out with --skip-bad-clips"]))
     return kept, {**bad, **faults}
+
+
+def _check_metrics(task: Task, choice: ChoicePart) -> None:
+    """Raise UserError where a metric of the card needs options or a key that the card does not have."""
+    for name in task.card.metrics:
+        metric = find_metric(name)
+        absent = [option for option in metric.options if option not in choice.options]
+        if absent:
+            raise UserError(f"{task.path}: the metric '{name}' is for tasks with an option '{absent[0]}': take it out")
+        if metric.key and choice.key is None:
+            raise UserError(f"{task.path}: the metric '{name}' needs to know the right answer: give the card a key")
 
 
 def _with_parts(

@@ -86,7 +86,7 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
     metrics_of(tasks)
     for task in tasks:
         _variants(task, question.prompt_variant)
-    extractor = question.extractor or model.extractor or DEFAULT_EXTRACTOR
+    extractor = question.extractor or _default_extractor(model, tasks)
     find_extractor(extractor, index)
     chosen = choose_corpora(question.corpus or model.corpus, tasks, question.dimensions)
     prepared = []
@@ -123,7 +123,7 @@ def _prepare(
     plan = Plan(model, tasks, variants, heard, question.seed)
     asked = {
         "model": {"name": model.model, **model.identity()},
-        "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in tasks},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in tasks},
         "variants": {name: list(names) for name, names in variants.items()},
         "corpus": corpus.name,
         "clips": clips_digest(heard),
@@ -144,6 +144,14 @@ def _prepare(
     )
 
 
+def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
+    """Rules read the letters of choice tasks; a text model reads free answers. Raises UserError for both in one run."""
+    kinds = {task.card.kind for task in tasks}
+    if len(kinds) > 1:
+        raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
+    return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
+
+
 def record_of(prepared: Prepared) -> RunRecord:
     """What the run folder keeps of a question, so that it can be scored again without anything else."""
     plan, corpus = prepared.plan, prepared.corpus
@@ -153,6 +161,7 @@ def record_of(prepared: Prepared) -> RunRecord:
             digest=task.digest,
             prompts={name: task.prompt_source(name) for name in variants},
             variants=variants,
+            aliases=task.aliases,
         )
         for task in plan.tasks
         for variants in [plan.variants[task.name]]

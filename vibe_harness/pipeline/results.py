@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,6 +61,8 @@ class TaskResult:
     """Why it is not reliable, and what has no score, in words."""
     scores: Sequence[Score]
     """What each metric of the task's card found."""
+    alias_files: Mapping[str, str] = field(default_factory=dict)
+    """Attribute -> the alias file that its values were counted under, and a digest of what that says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

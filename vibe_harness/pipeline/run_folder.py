@@ -6,7 +6,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import filelock
 from pydantic import TypeAdapter, ValidationError
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import PART, read_json, write_json
@@ -31,6 +32,12 @@ class TaskRecord:
     digest: str  # of the card with its templates and alias files
     prompts: Mapping[str, str]  # variant -> template text
     variants: Sequence[str]
+    aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # attribute -> spelling -> canonical value
+
+    def alias_files(self) -> dict[str, str]:
+        """Attribute -> alias file and digest of what it says, "story/occupation.yaml@0123456789ab"."""
+        attributes = self.card.extraction.attributes
+        return {name: f"{attributes[name].aliases}@{digest(dict(said), 12)}" for name, said in self.aliases.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,16 +108,20 @@ class RunFolder:
         """Write down what is asked, or check that this folder was made by the same question.
 
         asked: what makes a run another run. record: what scoring needs besides; the latest command's is kept.
+        Observations that were made under other alias files go: the run makes them anew from its responses.
         Raises UserError, naming what differs, where the folder holds another run, or files that are no run's.
         """
         if self.asked.exists():
             before = self._read()["asked"]
+            read_alike = [task.digest for task in self.record().tasks] == [task.digest for task in record.tasks]
             differing = [key for key in asked if before.get(key) != asked[key]]
             if differing:
                 raise UserError(
                     f"{self.path}: this folder holds another run: it differs in {', '.join(differing)}. Name another "
                     "folder with --output-path, or leave the option out"
                 )
+            if not read_alike:
+                self.observations.unlink(missing_ok=True)
         else:
             strangers = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
             if strangers:
@@ -129,6 +140,11 @@ class RunFolder:
         except ValidationError as error:
             fault = error.errors()[0]
             raise UserError(f"{self.asked}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+    def question(self) -> dict[str, Any]:
+        """What makes this run another run: see `claim`. Raises UserError as `record` does."""
+        asked: dict[str, Any] = self._read()["asked"]
+        return asked
 
     def hearing_passed(self) -> bool:
         """Whether the model has passed the hearing check in this run."""

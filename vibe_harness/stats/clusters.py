@@ -44,8 +44,8 @@ def clustered_mean(values: ArrayLike, items: ArrayLike, speakers: ArrayLike, gro
 
     The variance is V_items + V_speakers - V_pairs, as in Cameron, Gelbach and Miller 2011 ("Robust inference with
     multiway clustering", equation 2.11), with speakers compared within their group and pairs of item and speaker within
-    item and group, each sum of squares with its correction m / (m - 1); and not less than V_items, which is precise
-    where items are many. None with fewer than two items, or a group of one speaker.
+    item and group, each sum of squares with its correction m / (m - 1); and not less than V_speakers, so that it is
+    never negative. None with fewer than two items, or a group of one speaker.
     """
     data = np.asarray(values, dtype=np.float64)
     if not len(data):
@@ -57,7 +57,7 @@ def clustered_mean(values: ArrayLike, items: ArrayLike, speakers: ArrayLike, gro
     of_pairs, _, _ = _variance(data, pair, cell)
     if lone_item or lone_speaker:
         return None
-    variance = max(of_items, of_items + of_speakers - of_pairs)
+    variance = max(of_speakers, of_items + of_speakers - of_pairs)
     spread = of_items**2 / item_freedom + of_speakers**2 / speaker_freedom
     freedom = variance**2 / spread if spread > 0 else float(speaker_freedom)
     return ClusteredMean(float(data.mean()), math.sqrt(variance), max(1.0, freedom))
