@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vibe_harness.registry import did_you_mean
 
@@ -48,10 +49,15 @@ def find_order(name: str, count: int) -> Order:
 
 def find_orders(names: str | Sequence[str], count: int) -> tuple[Order, ...]:
     """The orders of a card: "all" permutations in lexical order, or those named. Raises ValueError."""
+    return _find_orders(names if isinstance(names, str) else tuple(names), count)
+
+
+@lru_cache(maxsize=64)
+def _find_orders(names: str | tuple[str, ...], count: int) -> tuple[Order, ...]:
     if names == "all":
         if count > MOST:
             raise ValueError(f"{count} options have too many permutations: name the orders")
-        names = ["".join(order) for order in itertools.permutations(DIGITS[:count])]
+        names = tuple("".join(order) for order in itertools.permutations(DIGITS[:count]))
     orders = [find_order(name, count) for name in names]
     if len({order.name for order in orders}) < len(orders) or not orders:
         raise ValueError("name each order once, and at least one")

@@ -40,12 +40,13 @@ def accuracy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     base = frame[frame["outcome"] != Outcome.ERROR]
     if not len(base):
         return [Score(metric="accuracy", undefined="every request failed")]
-    right = (base["choice"] == base["right"]).to_numpy(dtype=np.float64)
+    readable = base["choice"].notna().to_numpy()
+    same = base["choice"].to_numpy(dtype=object) == base["right"].to_numpy(dtype=object)
+    right = (readable & same).astype(np.float64)  # a missing choice equals nothing, and is not missing here
     question = _codes(base["item"])
     total, hits = np.bincount(question), np.bincount(question, right)
     weights = resampled(len(total), RESAMPLES, settings.seed)
     shares = 100 * (weights @ hits) / (weights @ total)
-    readable = base["choice"].notna().to_numpy()
     groups = {str(name): 100 * float(right[places].mean()) for name, places in base.groupby("group").indices.items()}
     detail = {
         "by_group": groups,

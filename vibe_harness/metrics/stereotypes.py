@@ -84,15 +84,13 @@ def parity_deviation(frame: pd.DataFrame, _: Settings) -> list[Score]:
     value = 100 * abs(float(_sign(rows).mean()))
     if mean is None:
         return [Score(metric="parity_deviation", value=value, detail=detail)]
-    from scipy.stats import t
-
     return [
         Score(
             metric="parity_deviation",
             value=value,
             p_value=mean.p_value(0),
             null_mean=100 * mean.error * math.sqrt(2 / math.pi),
-            null_p95=100 * mean.error * float(t.ppf(0.975, mean.freedom)),
+            null_p95=100 * mean.reach(),
             detail=detail,
         )
     ]

@@ -76,7 +76,10 @@ def _labels(task: Task) -> dict[str, tuple[Path, str]]:
 
 
 def _joined(paths: Sequence[Path], pause_s: float, rate: int) -> Waveform:
-    return joined([read_audio(path, rate) for path in paths], pause_s)
+    return joined([_decoded(path, rate) for path in paths], pause_s)
+
+
+_decoded = lru_cache(maxsize=16)(read_audio)  # the labels come again in every question
 
 
 def spoken_seconds(task: Task, heard: HeardClip) -> float:
