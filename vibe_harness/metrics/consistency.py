@@ -41,8 +41,7 @@ def accuracy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     if not len(base):
         return [Score(metric="accuracy", undefined="every request failed")]
     readable = base["choice"].notna().to_numpy()
-    same = base["choice"].to_numpy(dtype=object) == base["right"].to_numpy(dtype=object)
-    right = (readable & same).astype(np.float64)  # a missing choice equals nothing, and is not missing here
+    right = (base["choice"].fillna("") == base["right"]).to_numpy(dtype=np.float64)  # compared, NA would stay NA
     question = _codes(base["item"])
     total, hits = np.bincount(question), np.bincount(question, right)
     weights = resampled(len(total), RESAMPLES, settings.seed)
