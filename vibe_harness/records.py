@@ -56,6 +56,17 @@ class Clip:
     sentence_id: str | None = None
 
 
+def parts_of(dimension: str) -> tuple[str, ...]:
+    """The columns of a dimension: "gender" is one, "gender:accent" crosses two."""
+    return tuple(dimension.split(":"))
+
+
+def group_in(groups: Mapping[str, str], dimension: str) -> str | None:
+    """The group of a clip in a dimension, "female:korean" where it crosses two; None where a column is missing."""
+    found = [groups.get(name) for name in parts_of(dimension)]
+    return None if None in found else ":".join(map(str, found))
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """The settings of one generation."""
@@ -131,6 +142,7 @@ class Observation:
     reading: Reading  # of the attribute
     raw: tuple[str, ...] = ()  # as the extractor wrote them
     values: tuple[str, ...] = ()  # canonical, each once
+    answer: str | None = None  # digest of the whole response, to see which are word for word alike; None without text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from vibe_harness.backends.audio import clip_of, wav_bytes
+from vibe_harness.backends.audio import pieces_of, wav_bytes
 from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
 from vibe_harness.backends.ending import outcome_of
 from vibe_harness.backends.keys import hidden, read_key
@@ -45,6 +45,7 @@ class GeminiEngine:
 
     Arguments = GeminiArguments
     Connection = GeminiConnection
+    several_clips = True
 
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
         try:
@@ -101,8 +102,8 @@ class GeminiEngine:
         """Contents, the clip ahead of the words, and settings."""
         from google.genai import types
 
-        wave = clip_of(request, self.card)
-        parts = [] if wave is None else [types.Part.from_bytes(data=wav_bytes(wave), mime_type="audio/wav")]
+        pieces = pieces_of(request, self.card)
+        parts = [types.Part.from_bytes(data=wav_bytes(wave), mime_type="audio/wav") for wave in pieces]
         parts.append(types.Part.from_text(text=request.prompt))
         thinking = {
             name: value

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from vibe_harness.backends.audio import clip_of, wav_bytes
+from vibe_harness.backends.audio import pieces_of, wav_bytes
 from vibe_harness.backends.chat_reply import read_reply
 from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
 from vibe_harness.backends.keys import hidden, read_key
@@ -74,6 +74,7 @@ class OpenAIEngine:
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
+    several_clips = True
 
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
         try:
@@ -129,14 +130,11 @@ class OpenAIEngine:
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The request's JSON body."""
-        wave = clip_of(request, self.card)
+        encoded = [base64.b64encode(wav_bytes(wave)).decode("ascii") for wave in pieces_of(request, self.card)]
         content: str | list[dict[str, Any]] = request.prompt
-        if wave is not None:
-            data = base64.b64encode(wav_bytes(wave)).decode("ascii")
-            content = [
-                {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
-                {"type": "text", "text": request.prompt},
-            ]
+        if encoded:
+            content = [{"type": "input_audio", "input_audio": {"data": data, "format": "wav"}} for data in encoded]
+            content.append({"type": "text", "text": request.prompt})
         system = self.card.layout.system
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         body: dict[str, Any] = {"model": self.card.id, "messages": [*messages, {"role": "user", "content": content}]}

@@ -50,6 +50,7 @@ class Task:
     card: TaskCard
     path: Path
     templates: TemplateSet
+    sources: Mapping[str, str]  # template -> its text: every one that a prompt or the extraction takes
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
     question_digest: str  # of the card and its templates: what can change an answer
@@ -105,6 +106,21 @@ class Task:
 def _lettered(options: Sequence[Option]) -> list[dict[str, str]]:
     """What a template is told of options: letter and text, and not what they stand for."""
     return [{"label": option.label, "text": option.text} for option in options]
+
+
+def task_digests(
+    card: Mapping[str, Any], sources: Mapping[str, str], aliases: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str]:
+    """Digest (32 hex digits) of all that a task is, and of what of it can change an answer: all but the aliases.
+
+    card: its fields but for the notes. sources: template -> text.
+    """
+    question = {
+        "card": dict(card),
+        "order": [list(card["prompts"]), list(card["extraction"]["attributes"])],  # the first prompt is the default
+        "templates": dict(sources),
+    }
+    return digest({**question, "aliases": {name: dict(said) for name, said in aliases.items()}}), digest(question)
 
 
 class CardIndex:
@@ -197,13 +213,9 @@ class CardIndex:
             if spec.aliases:
                 with faults.at(source.place(["extraction", "attributes", attribute, "aliases"])):
                     aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
-        question = {
-            "card": card.model_dump(mode="json", exclude={"notes"}),
-            "order": [list(card.prompts), list(card.extraction.attributes)],  # the first prompt is the default
-            "templates": texts,
-        }
-        whole = digest({**question, "aliases": aliases})
-        task = Task(card, source.path, templates, aliases, whole, digest(question), _sample_options(card.choice))
+        fields = card.model_dump(mode="json", exclude={"notes"})
+        digests = task_digests(fields, texts, aliases)
+        task = Task(card, source.path, templates, texts, aliases, *digests, _sample_options(card.choice))
         if not faults.found:  # what only shows when rendered is told now, before any model starts
             for variant in card.prompts:
                 with faults.at(source.place(["prompts", variant])):

@@ -17,6 +17,7 @@ from vibe_harness.errors import HarnessError
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
+    "run-check": ("vibe_harness.cli.run_check", "Prove a run folder whole: every planned request has one outcome."),
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
     "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),

@@ -1,4 +1,4 @@
-"""Recordings joined into one, with pauses, and cut into pieces for models that take short ones."""
+"""Recordings joined into one, with pauses."""
 
 from __future__ import annotations
 
@@ -26,15 +26,3 @@ def joined(pieces: Sequence[Waveform], pause_s: float) -> Waveform:
     for piece in pieces[1:]:
         parts += [pause, piece.samples]
     return Waveform(np.concatenate(parts), rate)
-
-
-def split(wave: Waveform, seconds: float) -> list[Waveform]:
-    """The recording in pieces of at most `seconds`, all but the last of that length, so that joined they are whole.
-
-    Raises UserError for a length that holds no sample.
-    """
-    length = int(seconds * wave.rate)
-    if length < 1:
-        raise UserError(f"pieces of {seconds:g} s hold nothing: give a longer time")
-    starts = range(0, max(1, len(wave.samples)), length)
-    return [Waveform(wave.samples[start : start + length], wave.rate) for start in starts]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from vibe_harness.backends.protocol import BACKENDS
+from vibe_harness.backends.protocol import Opener, open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -25,11 +25,11 @@ _UNREADABLE = {
 class ModelExtractor:
     """Asks a model to fill in each response's attributes, greedily and constrained to the task's schema."""
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        """Open the model's engine. Raises UserError or EngineError where it does not start."""
+    def __init__(self, card: ModelCard, tasks: Sequence[Task], opener: Opener = open_backend) -> None:
+        """Open the model's engine, as `opener` does. Raises UserError or EngineError where it does not start."""
         self._card = card
         self._schemas = {task.name: answer_schema(task.card.extraction.attributes) for task in tasks}
-        self._backend = BACKENDS.get(card.backend)(card, tasks)
+        self._backend = opener(card, tasks)
 
     @staticmethod
     def identity(card: ModelCard) -> Mapping[str, Any]:

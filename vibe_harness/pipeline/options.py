@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.offers import right_option, row_fault
 from vibe_harness.cards.schema import ChoicePart, ModelCard
 from vibe_harness.cards.spelling import fold
-from vibe_harness.corpora.audio import BadAudio, CheckedAudio
+from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.checking import check_files
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
@@ -41,34 +42,36 @@ def check_options(
     corpus: Corpus,
     model: ModelCard,
     heard: Sequence[HeardClip],
-    bad: Mapping[str, str],
+    bad: Mapping[str, BadAudio],
     skip: bool,
     progress: Progress,
-) -> tuple[list[HeardClip], dict[str, str]]:
+) -> tuple[list[HeardClip], dict[str, BadAudio]]:
     """The clips whose options can be asked, with the checked audio of spoken ones, and the others with the reason.
 
     bad: clips that were left out before, with the reason. Raises UserError, naming rows, where some cannot be asked and
     may not be skipped, where none can, and always where keys contradict each other between the orders of one item.
     """
-    faults: dict[str, str] = {}
+    faults: dict[str, BadAudio] = {}
     kept = list(heard)
     for task in tasks:
         choice = task.card.choice
         if choice is None:
             continue
         _check_metrics(task, choice)
-        found = {one.clip.id: fault for one in kept if (fault := row_fault(choice, one.clip))}
+        found = {o.clip.id: BadAudio(Fault.OPTIONS, said) for o in kept if (said := row_fault(choice, o.clip))}
         kept = [one for one in kept if one.clip.id not in found]
         _check_keys(task, choice, [one.clip for one in kept])
         if choice.speech:
             kept, silent = _with_parts(choice, corpus, kept, progress)
             found |= silent
-            if model.max_seconds is not None and model.long_clips == "refuse":
-                found |= _too_long(task, kept, model.model, model.max_seconds)
+            kept = [replace(one, seconds=spoken_seconds(task, one)) for one in kept]
+            limit = model.max_seconds
+            if limit is not None and model.long_clips == "refuse":
+                found |= {one.clip.id: _too_long(one, model.model, limit) for one in kept if one.seconds > limit}
                 kept = [one for one in kept if one.clip.id not in found]
         faults |= found
     if faults and (not skip or not kept):
-        lines = [f"  {clip}: {fault}" for clip, fault in list(faults.items())[:SHOWN]]
+        lines = [f"  {clip}: {fault.reason}" for clip, fault in list(faults.items())[:SHOWN]]
         more = [f"  and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
         told = [f"corpus '{corpus.name}': {len(faults)} rows cannot be asked:", *lines, *more]
         raise UserError("\n".join([*told, "Mend them, or leave them out with --skip-bad-clips"]))
@@ -88,8 +91,11 @@ def _check_metrics(task: Task, choice: ChoicePart) -> None:
 
 def _with_parts(
     choice: ChoicePart, corpus: Corpus, heard: Sequence[HeardClip], progress: Progress
-) -> tuple[list[HeardClip], dict[str, str]]:
-    """The clips with the audio of their options, each file checked once; and those of which an option is no audio."""
+) -> tuple[list[HeardClip], dict[str, BadAudio]]:
+    """The clips with the audio of their options, each file checked once; and those of which an option is no audio.
+
+    What stands for a clip's sound, its length and its digest, then covers the options.
+    """
     columns = [str(option.audio) for option in choice.options.values()]
     files = list(dict.fromkeys(chain.from_iterable([one.clip.groups[column] for column in columns] for one in heard)))
     checks: dict[str, CheckedAudio | BadAudio] = {}
@@ -112,19 +118,17 @@ def _with_parts(
             if isinstance(result := checks[file], BadAudio)
         ]
         if reasons:
-            silent[one.clip.id] = "; ".join(reasons)
+            silent[one.clip.id] = BadAudio(Fault.OPTIONS, "; ".join(reasons))
         else:
-            kept.append(replace(one, parts={**one.parts, **{file: parts[file] for file in own.values()}}))
+            mine = {file: parts[file] for file in own.values()}
+            whole = digest([one.waveform, [part.waveform for part in mine.values()]])
+            kept.append(replace(one, waveform=whole, parts=mine))
     return kept, silent
 
 
-def _too_long(task: Task, heard: Sequence[HeardClip], model: str, limit: float) -> dict[str, str]:
-    found = {one.clip.id: spoken_seconds(task, one) for one in heard}
-    return {
-        clip: f"{seconds:.1f} s long with its options, and the model '{model}' takes {limit:g} s"
-        for clip, seconds in found.items()
-        if seconds > limit
-    }
+def _too_long(one: HeardClip, model: str, limit: float) -> BadAudio:
+    words = f"{one.seconds:.1f} s long with its options, and the model '{model}' takes {limit:g} s"
+    return BadAudio(Fault.TOO_LONG, words)
 
 
 def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:

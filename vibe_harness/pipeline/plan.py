@@ -12,8 +12,9 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import read_audio
+from vibe_harness.pipeline.ids import Planned
 from vibe_harness.pipeline.questions import asked_of, questions
-from vibe_harness.records import Clip, Generation, Request
+from vibe_harness.records import Clip, Generation, Request, Waveform
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,10 @@ class HeardClip:
     parts: Mapping[str, HeardPart] = field(default_factory=dict)  # by file, of choice tasks whose options are spoken
 
 
-_decoded = lru_cache(maxsize=8)(read_audio)  # several tasks ask of one clip, one after the other
-
-
-Place = tuple[str, str, str]  # task, variant, clip
+@lru_cache(maxsize=8)
+def decoded(path: Path, rate: int) -> Waveform:
+    """The clip, kept while the tasks ask of it one after the other; see `read_audio`."""
+    return read_audio(path, rate)
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,15 @@ class Plan:
         each = [(task, len(self.variants[task.name])) for task in self.tasks]
         return sum(prompts * asked_of(task, heard.clip) for task, prompts in each for heard in self.clips)
 
-    def places(self) -> dict[str, Place]:
-        """Id of every request -> its task, variant and clip."""
-        return {request.id: (request.task, request.variant, request.clip) for request in self.requests()}
+    def places(self) -> Planned:
+        """The id of every request with its task, variant and clip."""
+        return Planned((request.id, (request.task, request.variant, request.clip)) for request in self.requests())
 
     def requests(self) -> Iterator[Request]:
         """Every request, clip by clip: what is asked of one clip shares the engine's caches."""
         identity = digest(self.model.identity())
         for heard in self.clips:
-            audio = partial(_decoded, heard.path, self.model.sample_rate)
+            audio = partial(decoded, heard.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)
@@ -82,12 +83,11 @@ class Plan:
                     )
 
 
-def clips_digest(clips: Iterable[HeardClip]) -> str:
-    """Digest (32 hex digits) of the clips in their order: ids, waveforms and groups."""
+def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
+    """Digest (32 hex digits) of the clips in their order: id, SHA-256 of the waveform, groups."""
     hashed = hashlib.sha256()
-    for heard in clips:
-        parts = [part.waveform for part in heard.parts.values()]
-        hashed.update(digest([heard.clip.id, heard.waveform, dict(heard.clip.groups), *parts]).encode())
+    for clip, waveform, groups in clips:
+        hashed.update(digest([clip, waveform, dict(groups)]).encode())
     return hashed.hexdigest()[:32]
 
 

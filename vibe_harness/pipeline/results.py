@@ -111,6 +111,8 @@ class Results:
     """Whether the model was asked what it hears; a simulated one is not."""
     bad_clips: Mapping[str, str]
     """Clips left out with --skip-bad-clips -> reason."""
+    long_clips: Mapping[str, int]
+    """What was done to clips longer than the model takes (refused, truncated, split) -> how many."""
     tasks: Sequence[TaskResult]
     """One for each task, prompt and dimension."""
     variants: Sequence[VariantSummary] = ()

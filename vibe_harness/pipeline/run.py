@@ -10,22 +10,23 @@ from typing import Any
 
 from vibe_harness.backends.guards import Budget
 from vibe_harness.backends.hearing_check import check_hearing
-from vibe_harness.backends.protocol import BACKENDS, Backend
+from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
 from vibe_harness.pipeline.generate import answered, generate
-from vibe_harness.pipeline.journal import Journal
-from vibe_harness.pipeline.observe import write_clips, write_observations
-from vibe_harness.pipeline.plan import Place
+from vibe_harness.pipeline.ids import Planned
+from vibe_harness.pipeline.journal import Journal, drop_torn_tail
+from vibe_harness.pipeline.observe import write_observations
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.questions import bound
 from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
 from vibe_harness.pipeline.score import score_run
+from vibe_harness.pipeline.tables import write_clips, write_requests
 
 
 def run(prepared: Prepared, progress: Progress) -> Results:
@@ -36,9 +37,12 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     """
     folder = RunFolder(prepared.folder)
     with folder.locked():
-        folder.claim(prepared.asked, record_of(prepared))
-        write_clips(folder.clips, prepared.plan.clips)
         planned = prepared.plan.places()
+        for journal in (folder.engines, folder.responses, folder.extractions):
+            drop_torn_tail(journal)
+        folder.claim(prepared.asked, record_of(prepared, planned.digest))
+        write_clips(folder.clips, prepared.plan.clips)
+        write_requests(folder.requests, planned)
         _generate(prepared, planned, folder, progress)
         _extract(prepared, planned, folder, progress)
         results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
@@ -46,18 +50,19 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     return results
 
 
-def _generate(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
+def _generate(prepared: Prepared, planned: Planned, folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
     done = answered(folder.responses, planned)
     if len(done) == len(planned):
         return  # the engine need not start
-    with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
-        engine = BACKENDS.get(plan.model.backend)
-        with closing(engine(plan.model, plan.tasks)) as backend:
-            _note_engine(folder, "model", backend.describe())
-            _check_hearing(prepared, backend, folder)
-            budget = Budget(max_requests=prepared.question.max_requests)
-            asked = generate(plan, done, backend, folder.responses, tick, budget)
+    with (
+        progress.stage(f"asking {plan.model.model}", len(plan)) as tick,
+        closing(prepared.opener(plan.model, plan.tasks)) as backend,
+    ):
+        _check_hearing(prepared, backend, folder)
+        _note_engine(folder, "model", backend.describe())
+        budget = Budget(max_requests=prepared.question.max_requests)
+        asked = generate(plan, done, backend, folder.responses, tick, budget)
     if not done and asked.failed == asked.requests:
         raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
 
@@ -78,7 +83,7 @@ def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> N
     _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
 
 
-def _extract(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
+def _extract(prepared: Prepared, planned: Planned, folder: RunFolder, progress: Progress) -> None:
     plan = prepared.plan
     tasks = {task.name: task for task in plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
@@ -86,14 +91,14 @@ def _extract(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder
     clips = {heard.clip.id: heard.clip for heard in plan.clips}
 
     def task_of(task: str, request: str) -> Task:
-        _, variant, clip = planned[request]
-        return bound(tasks[task], variant, clips[clip])
+        place = planned.get(request)
+        return bound(tasks[task], place[1], clips[place[2]]) if place else tasks[task]
 
     waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
-            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks)) as extractor,
+            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks, prepared.opener)) as extractor,
         ):
             _note_engine(folder, "extractor", extractor.describe())
             extract(unread(folder.responses, planned, done, keys), task_of, extractor, folder.extractions, tick)

@@ -22,10 +22,20 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
-    found.filters.update(number=number, percent=percent)
+    found.filters.update(number=number, percent=percent, range=range_words)
     found.globals.update(inline=_inline, script_hash=_script_hash, script=None)
     return found
+
+
+def _shown(value: object) -> object:
+    """Text without what a browser or a reader would obey or stumble over: NUL, escapes, marks that turn direction."""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in value
+    )
 
 
 def _inline(name: str) -> Markup:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vibe_harness.backends.guards import watched
-from vibe_harness.backends.protocol import BACKENDS
+from vibe_harness.backends.protocol import open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import ModelCard
@@ -102,7 +102,7 @@ def spoken_texts(speech_set: SpeechSet, output: Path, cards: CardIndex, tick: Ti
 
 
 def _rewritten(model: ModelCard, missing: Sequence[Request], path: Path, tick: Tick) -> dict[str, str]:
-    backend = BACKENDS.get(model.backend)(model, [])
+    backend = open_backend(model, [])
     done, faults = {}, []
     try:
         with Journal(path) as journal:
