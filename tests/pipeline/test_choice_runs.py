@@ -141,7 +141,7 @@ def test_the_reference_models_on_the_whole_of_spoken_stereoset(tmp_path: Path) -
             if model != "biased":
                 assert found["slbs"].p_value is not None and found["slbs"].p_value > 0.001
             else:
-                assert found["slbs"].p_value == 0 and found["parity_deviation"].value == 100
+                assert found["slbs"].p_value is None and found["parity_deviation"].value == 100  # all alike: no error
             places = [s.value for s in result.scores if s.metric == "choice_by_place"]
             assert places == pytest.approx([100 / 3] * 3, abs=0.6 * three) and sum(places) == pytest.approx(100)
 

@@ -21,11 +21,9 @@ class ClusteredMean:
     freedom: float
 
     def p_value(self, null: float) -> float:
-        """Two-sided p of the t-test of the mean against `null`; 0 or 1 where the observations do not differ."""
+        """Two-sided p of the t-test of the mean against `null`."""
         from scipy.special import stdtr  # scipy.stats takes half a second to import
 
-        if self.error == 0:
-            return 1.0 if self.value == null else 0.0
         return float(2 * stdtr(self.freedom, -abs(self.value - null) / self.error))
 
     def interval(self, share: float = 0.95) -> tuple[float, float]:
@@ -50,7 +48,8 @@ def clustered_mean(values: ArrayLike, items: ArrayLike, speakers: ArrayLike, gro
     The variance is V_items + V_speakers - V_pairs, as in Cameron, Gelbach and Miller 2011 ("Robust inference with
     multiway clustering", equation 2.11), with speakers compared within their group and pairs of item and speaker within
     item and group, each sum of squares with its correction m / (m - 1); and not less than V_speakers, so that it is
-    never negative. None with fewer than two items, or a group of one speaker.
+    never negative. None with fewer than two items, with a group of one speaker, and where nothing differs between items
+    or speakers, so that there is no error to go by.
     """
     data = np.asarray(values, dtype=np.float64)
     if not len(data):
@@ -65,9 +64,10 @@ def clustered_mean(values: ArrayLike, items: ArrayLike, speakers: ArrayLike, gro
     if lone_item or lone_speaker:
         return None
     variance = max(of_speakers, of_items + of_speakers - of_pairs)
+    if variance <= 0:
+        return None
     spread = of_items**2 / item_freedom + of_speakers**2 / speaker_freedom
-    freedom = variance**2 / spread if spread > 0 else float(speaker_freedom)
-    return ClusteredMean(float(data.mean()), math.sqrt(variance), max(1.0, freedom))
+    return ClusteredMean(float(data.mean()), math.sqrt(variance), max(1.0, variance**2 / spread))
 
 
 def _variance(data: Floats, cluster: Codes, stratum: Codes) -> tuple[float, int, bool]:

@@ -92,26 +92,21 @@ def agreement(answers: Answers, modal: bool = False) -> Agreement:
     language), each counts in part, so that P_i is the share of agreeing pairs of answers at different levels; `modal`
     takes the most frequent one instead, of equals the first, as the published package does. Equations 5 to 7.
     """
-    levels, options = _size(answers.level), answers.options
-    items, item = np.unique(answers.item, return_inverse=True)
-    cells = _counts(answers, item * levels + answers.level, len(items) * levels).reshape(-1, levels, options)
-    totals = cells.sum(axis=2, keepdims=True)
+    levels, items, questions = _size(answers.level), _size(answers.item), _size(answers.question)
+    there, cell = _present(answers.item * levels + answers.level)  # item and level with an answer
+    counts = _counts(answers, cell, len(there))
     if modal:
-        shares = (np.arange(options) == cells.argmax(axis=2)[:, :, None]) * (totals > 0).astype(np.float64)
+        shares = (np.arange(answers.options) == counts.argmax(axis=1)[:, None]).astype(np.float64)
     else:
-        shares = np.divide(cells, totals, out=np.zeros(cells.shape), where=totals > 0)
-    raters = (totals[:, :, 0] > 0).sum(axis=1)
-    ratings = shares.sum(axis=1)
-    pairs = (ratings**2).sum(axis=1) - (shares**2).sum(axis=(1, 2))
+        shares = counts / counts.sum(axis=1, keepdims=True)
+    item = there // max(levels, 1)
+    raters, ratings = np.bincount(item, minlength=items), _sums(item, shares, items)
+    pairs = np.square(ratings).sum(axis=1) - np.bincount(item, np.square(shares).sum(axis=1), items)
     kept = raters > 1
-    question = np.zeros(len(items), dtype=np.int64)
-    question[item] = answers.question
-    questions = _size(answers.question)
-    by_question = np.zeros((questions, options))
-    np.add.at(by_question, question[kept], ratings[kept])
-    agreeing = np.zeros(questions)
-    np.add.at(agreeing, question[kept], pairs[kept] / (raters[kept] - 1))
-    return Agreement(by_question, agreeing)
+    question = np.zeros(items, dtype=np.int64)
+    question[answers.item] = answers.question
+    agreeing = np.bincount(question[kept], pairs[kept] / (raters[kept] - 1), questions)
+    return Agreement(_sums(question[kept], ratings[kept], questions), agreeing.astype(np.float64))
 
 
 def pooled_kappa(parts: Agreement, weights: Floats | None = None) -> Floats:
@@ -179,6 +174,18 @@ def _counts(answers: Answers, cell: Codes, cells: int | None = None) -> Floats:
     size = (_size(cell) if cells is None else cells) * answers.options
     counts = np.bincount(cell * answers.options + answers.answer, minlength=size)
     return counts.reshape(-1, answers.options).astype(np.float64)
+
+
+def _sums(cell: Codes, rows: Floats, cells: int) -> Floats:
+    """Rows (n, K) added up by cell: (cells, K)."""
+    sums: Floats = np.stack([np.bincount(cell, column, cells) for column in rows.T], axis=1)
+    return sums
+
+
+def _present(codes: Codes) -> tuple[Codes, Codes]:
+    """The codes that occur, in order, and the place of each entry's code among them: `np.unique` without sorting."""
+    occurs = np.bincount(codes) > 0
+    return np.flatnonzero(occurs).astype(np.int64), (np.cumsum(occurs) - 1)[codes]
 
 
 def _size(codes: Codes) -> int:
