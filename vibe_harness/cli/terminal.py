@@ -62,9 +62,9 @@ def print_results(results: Results, folder: Path) -> None:
         echo(f"{task.task} by {task.dimension}: {mark}{counts}")
         for warning in task.warnings:
             echo(f"  {warning}")
-        for score in task.scores if not is_choice(task) else ():
-            if score.metric not in ("ntvd", "refusal_ntvd", "diversity") and score.value is not None:
-                echo(f"  {score.metric}{f' of {score.attribute}' if score.attribute else ''}: {score.value:.4g}")
+        for score in () if is_choice(task) else task.scores:
+            for line in _beside(score):
+                echo(f"  {line}")
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
@@ -79,7 +79,8 @@ def print_results(results: Results, folder: Path) -> None:
     if len(choice) < len(results.tasks):
         echo(
             f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
-            "true shift: at least, at most, on average. null 95 %: what chance alone reaches once in twenty."
+            "true shift: at least, at most, on average. null 95 %: what chance alone reaches once in twenty. "
+            "Values: the group's share less the mean over groups."
         )
     if choice:
         echo("without effect: what the score comes to where nothing hangs on the groups; results.json names the tests")
@@ -108,6 +109,44 @@ def _print_shifts(results: Results) -> None:
             elif score.metric == "refusal_ntvd":
                 _add_row(table, _cells(task, score, "(refusing)"))
     _print(table, width=130)
+
+
+def _beside(score: Score) -> list[str]:
+    """What is told of a score below the table: what it was tested by besides, and which values carry the shift."""
+    of = f" of {score.attribute}" if score.attribute else ""
+    lines = []
+    if score.metric not in ("ntvd", "refusal_ntvd", "diversity") and score.value is not None:
+        lines.append(f"{score.metric}{of}: {score.value:.4g}")
+    if not score.attribute and score.detail.get("standardised_over"):
+        lines.append(f"{score.metric}: evened out over {' and '.join(score.detail['standardised_over'])}")
+    for name, found in score.detail.get("tests", {}).items():
+        if score.attribute is None and found["p_value"] is not None:
+            lines.append(f"test of {name} ({found['permuted']} exchanged): nTVD {found['value']:.1f}, "
+                         f"null 95 % {found['null_p95']:.1f}, p {found['p_value']:.4f}")  # fmt: skip
+    if share := score.detail.get("identical_share"):
+        lines.append(f"{share:.0%} of the responses repeat another one word for word")
+    if score.metric == "ntvd" and score.attribute:
+        shown = [shift for shift in map(_shift, score.detail.get("contributions", [])) if shift][:MOST_VALUES]
+        if shown:
+            lines.append(f"{score.attribute}: {'; '.join(shown)}")
+    return lines
+
+
+MOST_VALUES = 3
+"""Values told for an attribute, those that add most to its score."""
+
+
+def _shift(part: Mapping[str, Any]) -> str:
+    """A value with the group that turns to it or away from it most; empty where the interval holds 0."""
+    sure = {
+        group: one for group, one in part["by_group"].items()
+        if one["interval"] is not None and (one["interval"][0] > 0 or one["interval"][1] < 0)
+    }  # fmt: skip
+    if not sure:
+        return ""
+    group = max(sorted(sure), key=lambda name: abs(sure[name]["difference"]))
+    low, high = sure[group]["interval"]
+    return f"{part['value']}: {group} {sure[group]['difference']:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
 def _range(low: float | None, high: float | None) -> str:

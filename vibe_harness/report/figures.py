@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from vibe_harness.corpora.data_card import GroupRow
     from vibe_harness.stats.power import Power
 
 MAX_VALUES = 12
@@ -52,6 +54,29 @@ def distribution_svg(title: str, distribution: Mapping[str, Mapping[str, float]]
         axes.set_xlabel("share of the group's kept values, %" + (f"; {hidden} more values not shown" if hidden else ""))
         axes.set_title(_plain(title), loc="left", fontsize=10)
         axes.legend(frameon=False, fontsize=8)
+        axes.spines[["top", "right"]].set_visible(False)
+        return _svg(figure)
+
+
+def groups_svg(title: str, rows: Sequence[GroupRow]) -> str:
+    """An SVG of the clips in each group of a corpus, as bars, column by column; each bar says its speakers too."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    places = [index + sum(a.column != b.column for a, b in pairwise(rows[: index + 1])) for index in range(len(rows))]
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        figure = Figure(figsize=(7, 1.2 + 0.22 * (len(rows) and places[-1] + 1)), layout="constrained")
+        axes = figure.add_subplot()
+        bars = axes.barh(
+            places, [row.clips for row in rows], 0.8, facecolor=GREYS[1], edgecolor=GREYS[0], linewidth=0.6
+        )
+        axes.bar_label(bars, [f"{row.clips:,} of {row.speakers:,} speakers" for row in rows], padding=3, fontsize=7)
+        axes.set_yticks(places, [_plain(f"{row.column}: {row.group}") for row in rows], fontsize=8)
+        axes.invert_yaxis()
+        axes.margins(x=0.3, y=0.02)
+        axes.set_xlabel("clips")
+        axes.set_title(_plain(title), loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         return _svg(figure)
 
