@@ -269,3 +269,24 @@ def test_the_results_are_plain_json(tmp_path: Path) -> None:
     run(quiz(tmp_path / "quiz", questions=1), tmp_path / "run", limit=1)  # one item: little can be said of it
     data = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
     assert data["tasks"][0]["task"] == "biasinear"
+
+
+def test_a_person_sees_a_table_a_page_and_a_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from vibe_harness.cli.main import main
+
+    manifest = quiz(tmp_path / "quiz", questions=4)
+    arguments = ["run", "--model", "simulated", "--tasks", "biasinear", "--corpus", str(manifest)]
+    for verb in (
+        [*arguments, "--output-path", str(tmp_path / "run"), "--permutations", "20"],
+        ["report", str(tmp_path / "run")],
+        ["score", str(tmp_path / "run"), "--permutations", "20", "--dimension", "gender"],
+        ["run-check", str(tmp_path / "run")],
+        ["tasks", "show", "biasinear"],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(verb)
+        assert ended.value.code in (0, 1), capsys.readouterr().err
+    out = capsys.readouterr().out
+    assert "accuracy" in out and "fleiss_kappa_averaged" in out and "nTVD" not in out
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "biasinear" in page and "accuracy" in page
