@@ -125,15 +125,17 @@ def values(run: str | Path, attribute: str, task: str | None = None, dimension: 
     return run_values(Path(run), attribute, task, dimension)
 
 
-def write_report(run: str | Path, output: str | Path | None = None) -> Path:
-    """Write the page of a run, by default report.html in its folder. Returns its path."""
+def write_report(run: str | Path, output: str | Path | None = None, figures: str | Path | None = None) -> Path:
+    """Write the page of a run, by default report.html in its folder, and figures into a folder. Returns the page."""
     from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(Path(run))
-    folder.record()  # before a lock is laid into what is no run folder
     path = Path(output) if output else folder.path / "report.html"
-    with folder.locked():
-        write_run_page(folder, path)
+    write_run_page(folder, path)
+    if figures:
+        from vibe_harness.report.run_figures import write_run_figures
+
+        write_run_figures(folder, Path(figures), Progress())
     return path
 
 

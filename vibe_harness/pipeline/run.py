@@ -11,6 +11,7 @@ from typing import Any
 from vibe_harness.backends.guards import Budget
 from vibe_harness.backends.hearing_check import check_hearing
 from vibe_harness.backends.protocol import Backend
+from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
@@ -21,6 +22,7 @@ from vibe_harness.pipeline.journal import Journal, drop_torn_tail
 from vibe_harness.pipeline.observe import write_observations
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.questions import bound
 from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
 from vibe_harness.pipeline.score import score_run
@@ -86,6 +88,12 @@ def _extract(prepared: Prepared, planned: Planned, folder: RunFolder, progress: 
     tasks = {task.name: task for task in plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
     done = extracted(folder.extractions)
+    clips = {heard.clip.id: heard.clip for heard in plan.clips}
+
+    def task_of(task: str, request: str) -> Task:
+        place = planned.get(request)
+        return bound(tasks[task], place[1], clips[place[2]]) if place else tasks[task]
+
     waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
     if waiting:  # otherwise the extractor need not start
         with (
@@ -93,8 +101,7 @@ def _extract(prepared: Prepared, planned: Planned, folder: RunFolder, progress: 
             closing(open_extractor(prepared.extractor, prepared.index, plan.tasks, prepared.opener)) as extractor,
         ):
             _note_engine(folder, "extractor", extractor.describe())
-            extract(unread(folder.responses, planned, done, keys), tasks, extractor, folder.extractions, tick)
-    clips = {heard.clip.id: heard.clip for heard in plan.clips}
+            extract(unread(folder.responses, planned, done, keys), task_of, extractor, folder.extractions, tick)
     write_observations(folder, clips, planned, keys, tasks)
 
 
