@@ -90,7 +90,7 @@ def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: b
     if not runs:
         return
     assert leaderboard.callback is not None
-    leaderboard.callback(tuple(runs), output / "leaderboard", include_simulated, False)
+    leaderboard.callback(tuple(runs), output / "leaderboard", include_simulated, False, False)
 
 
 def _plain(one: Progressed) -> dict[str, object]:
