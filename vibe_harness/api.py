@@ -14,7 +14,7 @@ from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.prepare import Question, prepare
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
-from vibe_harness.pipeline.run import run
+from vibe_harness.pipeline.run import run_all
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
 
@@ -80,7 +80,7 @@ def evaluate(
         output_path=None if output_path is None else Path(output_path),
     )
     progress = progress or Progress()
-    return [run(prepared, progress) for prepared in prepare(question, progress)]
+    return list(run_all(prepare(question, progress), progress))
 
 
 def score(
@@ -130,10 +130,8 @@ def write_report(run: str | Path, output: str | Path | None = None) -> Path:
     from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(Path(run))
-    folder.record()  # before a lock is laid into what is no run folder
     path = Path(output) if output else folder.path / "report.html"
-    with folder.locked():
-        write_run_page(folder, path)
+    write_run_page(folder, path)
     return path
 
 

@@ -200,13 +200,12 @@ def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: S
 def _draw(corpus: Corpus, audio: Mapping[str, CheckedAudio], path: Path) -> None:
     """Draw the groups into an SVG. Raises UserError where it cannot be written."""
     from vibe_harness.corpora.data_card import group_rows
-    from vibe_harness.corpora.sources import disk_error
-    from vibe_harness.report.figures import groups_svg
+    from vibe_harness.pipeline.files import written_aside
+    from vibe_harness.report.figures import figure_svg, groups_figure
 
-    try:
-        path.write_text(groups_svg(f"{corpus.name}: clips by group", group_rows(corpus, audio)), encoding="utf-8")
-    except OSError as error:
-        raise disk_error(path, error) from None
+    figure = groups_figure(f"{corpus.name}: clips by group", group_rows(corpus, audio))
+    with written_aside(path) as aside:
+        aside.write_text(figure_svg(figure), encoding="utf-8", errors="replace")
 
 
 def _print_kinds(audio: Iterable[CheckedAudio]) -> None:

@@ -16,6 +16,7 @@ from vibe_harness.errors import HarnessError
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
+    "study": ("vibe_harness.cli.study", "Run many models, tasks and corpora from one file."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
     "compare": ("vibe_harness.cli.compare", "Where two runs differ, and how surely; gates for a check."),
     "run-check": ("vibe_harness.cli.run_check", "Prove a run folder whole: every planned request has one outcome."),
