@@ -238,6 +238,11 @@ def test_a_question_too_long_with_its_options_for_the_model(tmp_path: Path) -> N
         run(manifest, tmp_path / "run", model_args={"max_seconds": 3})
 
 
+def test_a_corpus_without_the_columns_of_the_task(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"the corpus 'demo' has no column 'item', which the task 'spoken_stereoset'"):
+        evaluate("simulated", ["spoken_stereoset"], "demo", dimensions=["gender"], output_path=tmp_path / "run")
+
+
 def test_kinds_are_not_mixed_in_one_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="start a run for each kind"):
         evaluate("simulated", ["biasinear", "story"], quiz(tmp_path / "quiz"), output_path=tmp_path / "run")

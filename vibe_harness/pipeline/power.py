@@ -38,6 +38,8 @@ def task_power(
     habit is the share of the variance that lies between speakers. With a pilot, a run folder of this task: its speakers
     answer for those of the corpus. Raises UserError where the corpus lacks the dimension, or the pilot the task.
     """
+    if task.card.kind == "choice":
+        raise UserError(f"'{task.name}' is a choice task, and this is about nTVD, which it does not have")
     groups = groups_of(corpus.clips, dimension)
     clips: list[int] = []  # of each speaker, group by group
     sizes = []
