@@ -15,9 +15,15 @@ from vibe_harness.errors import UserError
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the pages and files.")
 @click.option("--include-simulated", is_flag=True, help="Show runs of simulated models too.")
 @click.option("--include-published", is_flag=True, help="Show the papers' figures beside, marked as published.")
+@click.option("--figures", is_flag=True, help="Draw each table too, as SVG and PNG.")
 @click.option("--include-answers", is_flag=True, help="Add the page of each run: single answers, not to be published.")
 def command(
-    runs: tuple[Path, ...], output: Path, include_simulated: bool, include_published: bool, include_answers: bool
+    runs: tuple[Path, ...],
+    output: Path,
+    include_simulated: bool,
+    include_published: bool,
+    figures: bool,
+    include_answers: bool,
 ) -> int:
     """Set the run folders RUNS beside one another: models against tasks, by corpus and dimension.
 
@@ -37,5 +43,5 @@ def command(
     if not board.blocks:
         raise UserError("nothing to show: name at least one run folder with scores, or ask for --include-published")
     beside = published_beside() if include_published else ()
-    echo(write_site(output, board, entries, beside, progress, answers=include_answers))
+    echo(write_site(output, board, entries, beside, progress, figures=figures, answers=include_answers))
     return 1 if board.left_out else 0

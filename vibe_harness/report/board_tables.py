@@ -95,8 +95,9 @@ def _block(block: Block) -> dict[str, Any]:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    names = [name for name in Cell.__dataclass_fields__ if name != "result"]
-    return {name: getattr(cell, name) for name in names}
+    """What is known of a cell: fields without a value are left out, but for the value itself."""
+    known = {name: getattr(cell, name) for name in Cell.__dataclass_fields__ if name != "result"}
+    return {name: value for name, value in known.items() if name == "value" or value not in (None, "", ())}
 
 
 def as_markdown(board: Board) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -47,8 +48,11 @@ def _script_hash(name: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(_text(name).encode()).digest()).decode()}'"
 
 
+@cache
 def _text(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
+    """A file beside the templates, without the blanks that indent it: it stands in every page."""
+    lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.strip() for line in lines)
 
 
 def number(value: float | None, digits: int = 1) -> str:

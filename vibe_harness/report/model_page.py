@@ -57,7 +57,7 @@ def _part(block: Block, row: Row) -> dict[str, Any]:
         "groups": groups,
         "warnings": [f"{label}: {line}" for label, cell in cells if cell.result for line in cell.result.warnings],
         "rows": [line for label, cell in cells if cell.result for line in _rows(label, cell, cell.result, groups)],
-        "outcomes": [line for label, cell in cells if cell.result for line in _outcomes(label, cell.result)],
+        "outcomes": [(label, _outcomes(cell.result, groups)) for label, cell in cells if cell.result],
     }
 
 
@@ -98,12 +98,14 @@ def _shifts(score: Score, groups: Sequence[str]) -> str:
     return "; ".join(told)
 
 
-def _outcomes(label: str, result: TaskResult) -> Iterator[dict[str, Any]]:
-    for group, coverage in result.groups.items():
-        yield {
-            "task": label,
-            "group": group,
-            "speakers": coverage.speakers,
-            "requests": coverage.requests,
-            "outcomes": ", ".join(f"{name} {count}" for name, count in coverage.outcomes.items() if count),
-        }
+def _outcomes(result: TaskResult, groups: Sequence[str]) -> list[str]:
+    """How the requests of each group ended: "1,000 of 45 speakers: ok 980, refused 20"."""
+    told = []
+    for name in groups:
+        group = result.groups.get(name)
+        if group is None:
+            told.append("not asked")
+            continue
+        ends = ", ".join(f"{outcome} {count:,}" for outcome, count in group.outcomes.items() if count)
+        told.append(f"{group.requests:,} of {group.speakers:,} speakers: {ends}")
+    return told
