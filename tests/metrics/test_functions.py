@@ -31,6 +31,15 @@ def test_ntvd_by_hand(made: pd.DataFrame) -> None:
     assert job.p_value == pytest.approx(4 / 6) and job.null_mean == pytest.approx(200 / 6)
     assert job.detail["kept_share"] == pytest.approx(8 / 9) and job.detail["kept_values"] == 2
     assert job.detail["distribution"]["a"] == {"chef": 0.25, "nurse": 0.75}
+    assert whole.detail["published_ntvd"] == pytest.approx(50)
+
+
+def test_an_attribute_of_one_value_is_left_out_here_and_counts_0_in_the_published_score() -> None:
+    made = frame()
+    same = made.assign(attribute="mood", values=[["calm"]] * len(made), reading="value")
+    whole = ntvd(pd.concat([made, same], ignore_index=True), Settings(tau=2, permutations=9))[0]
+    assert whole.value == pytest.approx(50) and list(whole.detail["attributes_left_out"]) == ["mood"]
+    assert whole.detail["published_ntvd"] == pytest.approx(25)
 
 
 @pytest.mark.parametrize("made", [frame(), as_read_from_a_run(frame())], ids=["by hand", "as read"])
@@ -58,3 +67,23 @@ def test_a_list_gives_every_item_once() -> None:
     _, job = ntvd(made, Settings(tau=1))
     assert job.detail["items"] == 3
     assert job.detail["distribution"] == {"a": {"chef": 0.5, "nurse": 0.5}, "b": {"chef": 1.0, "nurse": 0.0}}
+
+
+def test_identical_responses_by_hand() -> None:
+    made = frame()
+    made["answer"] = ["one", "one", "two", "three", None, "four", "four", "four", "five", "six"]
+    whole = diversity(made, Settings())[0]
+    assert whole.detail["identical_share"] == pytest.approx(5 / 9)
+    assert whole.detail["identical_share_by_group"] == {"a": 2 / 5, "b": 2 / 4}
+
+
+def test_without_any_value_the_reason_names_how_the_answers_ended() -> None:
+    made = frame()
+    made["values"], made["reading"] = [[]] * len(made), "none"
+    made["outcome"] = ["refused"] * 7 + ["blocked", "ok", "ok"]
+    made.loc[8, "reading"] = "unparsed"
+    whole, job = ntvd(made, Settings(permutations=9))
+    assert whole.value is None and job.value is None
+    why = "no answer gives a value: 7 refused, 1 blocked, 1 silent on it, 1 unparsed"
+    assert job.undefined == whole.undefined == why
+    assert whole.detail["attributes_left_out"] == {"job": job.undefined}

@@ -15,6 +15,7 @@ from vibe_harness.backends.audio import pieces_of, wav_bytes
 from vibe_harness.backends.chat_reply import read_reply
 from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
 from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.pool import Server, ServerPool
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -53,24 +54,32 @@ class OpenAIArguments(Options):
 class OpenAIConnection(ServerConnection):
     """What cannot change an answer."""
 
-    base_url: str = Field("http://localhost:8000/v1", description="address of the server, /v1 included")
+    base_url: str | tuple[str, ...] = Field(
+        "http://localhost:8000/v1",
+        description="address of the server, /v1 included; or a list of them, which share the work",
+    )
     api_key_env: str | None = Field(
         None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
     )
 
     @field_validator("base_url")
     @classmethod
-    def _no_secret(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("write it as http://HOST:PORT/v1")
-        if parts.username or parts.password or parts.query:
-            raise ValueError("no user, password or query in the address: a key goes into a variable (api_key_env)")
-        return value.rstrip("/")
+    def _no_secret(cls, value: str | tuple[str, ...]) -> tuple[str, ...]:
+        urls = (value,) if isinstance(value, str) else value
+        for url in urls:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError("write it as http://HOST:PORT/v1")
+            if parts.username or parts.password or parts.query:
+                raise ValueError("no user, password or query in the address: a key goes into a variable (api_key_env)")
+        urls = tuple(url.rstrip("/") for url in urls)
+        if not urls or len(set(urls)) < len(urls):
+            raise ValueError("write each address once")
+        return urls
 
 
 class OpenAIEngine:
-    """One model on one server. The server is looked for when it is opened; the clip goes ahead of the words."""
+    """One model on one server or several. They are looked for when it is opened; the clip goes ahead of the words."""
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
@@ -90,16 +99,15 @@ class OpenAIEngine:
         self._answered = False
         self._served: list[str] = []  # the models that the server lists
         self._engine: str | None = None  # what the server is, where it says so
-        self._dispatcher = Dispatcher(self.connection)
-        self._client = openai.AsyncOpenAI(
-            base_url=self.connection.base_url,
-            api_key=self._key or "none",
-            max_retries=0,  # Dispatcher retries: it honours any Retry-After and slows down the other calls too
-            timeout=self.connection.timeout_s,
-            http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
+        urls = self.connection.base_url
+        self._where = ", ".join(urls)
+        at_once = self.connection.concurrency * len(urls)  # which is of one server
+        self._dispatcher = Dispatcher(self.connection.model_copy(update={"concurrency": at_once}))
+        self._pool = ServerPool(
+            [Server(url, self._client(url)) for url in urls], self._probe, openai.APIConnectionError
         )
         try:
-            self._dispatcher.wait_for(self._probe())
+            self._dispatcher.wait_for(self._open())
         except BaseException:
             self.close()
             raise
@@ -111,7 +119,7 @@ class OpenAIEngine:
         described = {
             "backend": "openai",
             "sdk": f"openai {openai.__version__}",
-            "server": self.connection.base_url,
+            "server": self._where,
             "structured_output": self.arguments.structured_output,
         }
         if self._engine:
@@ -126,7 +134,18 @@ class OpenAIEngine:
 
     def close(self) -> None:
         """Cancel what is under way and close the connections."""
-        self._dispatcher.close(self._client.close)
+        self._dispatcher.close(self._pool.close)
+
+    def _client(self, url: str) -> Any:
+        import openai
+
+        return openai.AsyncOpenAI(
+            base_url=url,
+            api_key=self._key or "none",
+            max_retries=0,  # Dispatcher retries: it honours any Retry-After and slows down the other calls too
+            timeout=self.connection.timeout_s,
+            http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
+        )
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The request's JSON body."""
@@ -158,7 +177,7 @@ class OpenAIEngine:
         try:
             # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
             # them: that took half of the processor time, and a malformed reply passed.
-            reply = await self._client.post("/chat/completions", cast_to=object, body=body)
+            reply = await self._pool.send(lambda client: client.post("/chat/completions", cast_to=object, body=body))
         except openai.APIStatusError as error:
             return self._refusal(request, error)
         except openai.APITimeoutError:
@@ -177,7 +196,7 @@ class OpenAIEngine:
         if status == 401 or (status == 403 and not self._answered):
             raise EngineError(self._key_trouble(status, said))
         if status == 402 or error.code == "insufficient_quota":
-            raise EngineError(f"{self.connection.base_url}: the account has no credit left: {said}")
+            raise EngineError(f"{self._where}: the account has no credit left: {said}")
         if status == 404:
             raise EngineError(self._no_such_model(said))
         if error.code in ("content_filter", "content_policy_violation"):
@@ -189,22 +208,27 @@ class OpenAIEngine:
             wait_s=asked_wait(error.response.headers),
         )
 
-    async def _probe(self) -> None:
-        """Find the server, and the model in its list where it has one, before the run's first request."""
+    async def _open(self) -> None:
         import openai
 
-        url = self.connection.base_url
         try:
-            reply = await self._get("/models")
+            await self._pool.open()
         except openai.APIConnectionError as error:
             raise EngineError(
-                f"no server answers at {url} ({_cause(error)}): start it, or name another with "
+                f"no server answers at {self._where} ({_cause(error)}): start it, or name another with "
                 "--model-args base_url=http://HOST:PORT/v1"
             ) from None
+
+    async def _probe(self, server: Server) -> str:
+        """Find a server, and the model in its list where it has one, before its first request; what it says it is."""
+        import openai
+
+        try:
+            reply = await self._get(server, "/models")
         except openai.AuthenticationError as error:
             raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
         except (openai.APIStatusError, json.JSONDecodeError, UnicodeDecodeError):
-            return  # a server without this list: the first request will tell
+            return ""  # a server without this list: the first request will tell
         rows = reply.get("data") if isinstance(reply, dict) else None
         rows = [row for row in rows or [] if isinstance(row, dict) and isinstance(row.get("id"), str)]
         self._served = [row["id"] for row in rows]
@@ -212,29 +236,32 @@ class OpenAIEngine:
         if rows and self.card.id not in known and not any("*" in name for name in known):
             raise EngineError(self._no_such_model(f"it does not serve '{self.card.id}'"))
         if any(row.get("owned_by") == "vllm" for row in rows):
-            self._engine = await self._vllm_version(url.removesuffix("/v1"))
+            self._engine = await self._vllm_version(server)
+        row: dict[str, Any] = next((row for row in rows if row["id"] == self.card.id), {})
+        about = [str(row[name]) for name in ("id", "root", "max_model_len") if row.get(name) is not None]
+        return ", ".join([*about, *([self._engine] if self._engine else [])])
 
-    async def _vllm_version(self, root: str) -> str:
+    async def _vllm_version(self, server: Server) -> str:
         import openai
 
         try:
-            about = await self._get(f"{root}/version")
+            about = await self._get(server, f"{server.url.removesuffix('/v1')}/version")
         except (openai.APIError, json.JSONDecodeError, UnicodeDecodeError):
             return "vllm"  # behind a proxy that passes on the API alone
         return f"vllm {about.get('version')}" if isinstance(about, dict) else "vllm"
 
-    async def _get(self, path: str) -> Any:
-        return await self._client.get(path, cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1})
+    async def _get(self, server: Server, path: str) -> Any:
+        return await server.client.get(path, cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1})
 
     def _key_trouble(self, status: int, said: str) -> str:
         variable = self.connection.api_key_env
         todo = f"check the key in {variable}" if variable else "name the variable that holds it: api_key_env=NAME"
-        return f"{self.connection.base_url} refuses the key (HTTP {status}: {said}): {todo}"
+        return f"{self._where} refuses the key (HTTP {status}: {said}): {todo}"
 
     def _no_such_model(self, said: str) -> str:
         listed = ", ".join(sorted(self._served)[:20])
         todo = f"It serves: {listed}" if listed else "Check the address (/v1?) and the id"
-        return f"{self.connection.base_url} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
+        return f"{self._where} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
 
 
 def _said(error: Any) -> str:

@@ -84,7 +84,7 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
     from vibe_harness.pipeline.prepare import Question, prepare
     from vibe_harness.pipeline.results import to_json
-    from vibe_harness.pipeline.run import run
+    from vibe_harness.pipeline.run import run_all
     from vibe_harness.pipeline.run_folder import RunFolder
     from vibe_harness.report.run_page import write_run_page
 
@@ -94,10 +94,10 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
         _show_dry_run(found, as_json)
         return 0
     results = []
-    for prepared in found:
-        results.append(run(prepared, progress))
+    for prepared, scored in zip(found, run_all(found, progress), strict=True):
+        results.append(scored)
         if not as_json:
-            print_results(results[-1], prepared.folder)
+            print_results(scored, prepared.folder)
     if as_json:
         print_json([to_json(one) for one in results])
     for prepared in found:

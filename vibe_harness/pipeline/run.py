@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from vibe_harness.backends.guards import Budget
 from vibe_harness.backends.hearing_check import check_hearing
 from vibe_harness.backends.protocol import Backend
+from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
+from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
 from vibe_harness.pipeline.generate import answered, generate
 from vibe_harness.pipeline.ids import Planned
@@ -26,6 +29,42 @@ from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
 from vibe_harness.pipeline.score import score_run
 from vibe_harness.pipeline.tables import write_clips, write_requests
 
+T = TypeVar("T", Backend, Extractor)
+
+
+class Kept(Generic[T]):
+    """One engine at a time, kept open for as long as what follows needs the same: several runs then load it once."""
+
+    def __init__(self) -> None:
+        self._key: Any = None
+        self._engine: T | None = None
+
+    @contextmanager
+    def opened(self, key: Any, open_engine: Callable[[], T]) -> Iterator[T]:
+        """The engine of that key; another one is closed first. One that fails is closed and not kept."""
+        if self._engine is None or key != self._key:
+            self.close()
+            self._engine, self._key = open_engine(), key
+        try:
+            yield self._engine
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+
+@dataclass(frozen=True)
+class Work:
+    """A run at work in its folder, which this process holds."""
+
+    prepared: Prepared
+    folder: RunFolder
+    planned: Planned
+
 
 def run(prepared: Prepared, progress: Progress) -> Results:
     """Run what was prepared in its folder, or finish what an earlier start left there.
@@ -33,6 +72,31 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     Raises UserError where the folder belongs to another run or another process works in it, EngineError where the
     engine fails; what was already answered is kept.
     """
+    [results] = run_all([prepared], progress)
+    return results
+
+
+def run_all(runs: Sequence[Prepared], progress: Progress) -> Iterator[Results]:
+    """As `run`, for several: all are asked, then all are read, then each is scored. Models are loaded once."""
+    with ExitStack() as held:
+        works = [held.enter_context(at_work(prepared)) for prepared in runs]
+        with closing(Kept[Backend]()) as models:
+            for work in works:
+                ask(work, models, progress, _tasks_of(runs))
+        with closing(Kept[Extractor]()) as extractors:
+            for work in works:
+                read(work, extractors, progress, _tasks_of(runs))
+        for work in works:
+            yield score(work, progress)
+
+
+def _tasks_of(runs: Sequence[Prepared]) -> list[Task]:
+    return list({task.name: task for prepared in runs for task in prepared.plan.tasks}.values())
+
+
+@contextmanager
+def at_work(prepared: Prepared) -> Iterator[Work]:
+    """Hold the folder, and write down there what is asked. Raises UserError as `run` does."""
     folder = RunFolder(prepared.folder)
     with folder.locked():
         planned = prepared.plan.places()
@@ -41,21 +105,22 @@ def run(prepared: Prepared, progress: Progress) -> Results:
         folder.claim(prepared.asked, record_of(prepared, planned.digest))
         write_clips(folder.clips, prepared.plan.clips)
         write_requests(folder.requests, planned)
-        _generate(prepared, planned, folder, progress)
-        _extract(prepared, planned, folder, progress)
-        results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
-        write_results(folder.results, results)
-    return results
+        yield Work(prepared, folder, planned)
 
 
-def _generate(prepared: Prepared, planned: Planned, folder: RunFolder, progress: Progress) -> None:
-    plan = prepared.plan
-    done = answered(folder.responses, planned)
-    if len(done) == len(planned):
+def ask(work: Work, models: Kept[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
+    """First stage: the model answers what it has not answered yet.
+
+    tasks: all that the model will be asked while it is loaded, so that it can be sized.
+    """
+    plan, folder = work.prepared.plan, work.folder
+    done = answered(folder.responses, work.planned)
+    if len(done) == len(work.planned):
         return  # the engine need not start
+    prepared = work.prepared
     with (
         progress.stage(f"asking {plan.model.model}", len(plan)) as tick,
-        closing(prepared.opener(plan.model, plan.tasks)) as backend,
+        models.opened(plan.model, lambda: prepared.opener(plan.model, tasks)) as backend,
     ):
         _check_hearing(prepared, backend, folder)
         _note_engine(folder, "model", backend.describe())
@@ -81,21 +146,36 @@ def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> N
     _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
 
 
-def _extract(prepared: Prepared, planned: Planned, folder: RunFolder, progress: Progress) -> None:
-    plan = prepared.plan
-    tasks = {task.name: task for task in plan.tasks}
-    keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
+def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Sequence[Task]) -> None:
+    """Second stage: the extractor reads what was not read yet; observations are made of all.
+
+    tasks: all whose answers the extractor will read while it is loaded.
+    """
+    prepared, folder, planned = work.prepared, work.folder, work.planned
+    own = {task.name: task for task in prepared.plan.tasks}
+    keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), own)
     done = extracted(folder.extractions)
     waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
-            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks, prepared.opener)) as extractor,
+            extractors.opened(
+                prepared.extractor,
+                lambda: open_extractor(prepared.extractor, prepared.index, tasks, prepared.opener),
+            ) as extractor,
         ):
             _note_engine(folder, "extractor", extractor.describe())
-            extract(unread(folder.responses, planned, done, keys), tasks, extractor, folder.extractions, tick)
-    clips = {heard.clip.id: heard.clip for heard in plan.clips}
-    write_observations(folder, clips, planned, keys, tasks)
+            extract(unread(folder.responses, planned, done, keys), own, extractor, folder.extractions, tick)
+    clips = {heard.clip.id: heard.clip for heard in prepared.plan.clips}
+    write_observations(folder, clips, planned, keys, own)
+
+
+def score(work: Work, progress: Progress) -> Results:
+    """Last stage: scores of the observations, stored in the folder."""
+    question = work.prepared.question
+    results = score_run(work.folder, settings_of(question), work.prepared.dimensions, progress)
+    write_results(work.folder.results, results)
+    return results
 
 
 def _note_engine(folder: RunFolder, role: str, description: Mapping[str, Any]) -> None:

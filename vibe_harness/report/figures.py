@@ -6,6 +6,7 @@ import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from vibe_harness.corpora.data_card import GroupRow
     from vibe_harness.stats.power import Power
 
 INK = "#1b1b1b"
@@ -54,6 +56,25 @@ def figure_svg(figure: Figure) -> str:
     with _drawing():
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
+
+
+def groups_figure(title: str, rows: Sequence[GroupRow]) -> Figure:
+    """The clips in each group of a corpus, as bars, column by column; each bar says its speakers too."""
+    from matplotlib.figure import Figure
+
+    places = [index + sum(a.column != b.column for a, b in pairwise(rows[: index + 1])) for index in range(len(rows))]
+    with _drawing():
+        figure = Figure(figsize=(7, 1.2 + 0.22 * (len(rows) and places[-1] + 1)), layout="constrained")
+        axes = figure.add_subplot()
+        bars = axes.barh(places, [row.clips for row in rows], 0.8, facecolor=GREYS[1], edgecolor=INK, linewidth=0.6)
+        axes.bar_label(bars, [f"{row.clips:,} of {row.speakers:,} speakers" for row in rows], padding=3, fontsize=7)
+        axes.set_yticks(places, [_plain(f"{row.column}: {row.group}") for row in rows], fontsize=8)
+        axes.invert_yaxis()
+        axes.margins(x=0.3, y=0.02)
+        axes.set_xlabel("clips")
+        axes.set_title(_plain(title), loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def distribution_figure(title: str, shift: Shift) -> Figure:

@@ -19,6 +19,7 @@ from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested, wholes
 from vibe_harness.stats.adjust import ALPHA
+from vibe_harness.validation.results import RunValidation, read_run_validation
 
 MAX_VALUES = 12  # values of an attribute that are drawn
 
@@ -48,22 +49,25 @@ def write_run_page(folder: RunFolder, output: Path, *, clips: bool = True) -> No
         raise UserError(f"{folder.path}: {NO_SCORES}")
     with folder.locked():
         samples = pack_samples(folder, record, output.parent if clips else None)
-        page = run_page(read_results(folder.results), record, _heard(folder), samples)
+        checked = read_run_validation(folder)
+        stale = checked.stale(folder) if checked else None
+        page = run_page(read_results(folder.results), record, _heard(folder), samples, checked, stale)
         with written_aside(output) as aside:
             aside.write_text(page, encoding="utf-8", errors="replace")
 
 
 def run_page(
-    results: Results, record: RunRecord, heard: Sequence[tuple[str, str]] = (), samples: Samples | None = None
-) -> str:
+    results: Results, record: RunRecord, heard: Sequence[tuple[str, str]] = (), samples: Samples | None = None,
+    checked: RunValidation | None = None, stale: str | None = None,
+) -> str:  # fmt: skip
     """The page as HTML. Everything a model wrote is shown as text.
 
-    heard: clip and answer of the hearing check.
+    heard: clip and answer of the hearing check. checked: what people judged; stale: why that is of an earlier state.
     """
     family = family_of([score for task in results.tasks for score in tested(task)])
     return environment().get_template("run.html.j2").render(
         results=results, record=record, heard=heard, samples=samples, family=family, beside=BESIDE,
-        summary=list(_summary(results, family)),
+        summary=list(_summary(results, family)), checked=checked, stale=stale,
         tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
         script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip

@@ -80,11 +80,12 @@ class Design:
         keys |= np.arange(units, dtype=np.uint64)
         keys.sort(axis=1)
         keys &= np.uint64((1 << place) - 1)
-        assigned = np.empty(keys.shape, dtype=np.int64)
-        np.put_along_axis(
-            assigned, keys.view(np.int64), self.groups[np.argsort(self.strata, kind="stable")][None], axis=1
-        )
-        return assigned
+        places = keys.view(np.int64)
+        places += (np.arange(self.block) * units)[:, None]
+        groups = self.groups[np.argsort(self.strata, kind="stable")].astype(np.min_scalar_type(self.group_count))
+        assigned = np.empty(keys.size, dtype=groups.dtype)  # the smaller, the quicker to place and to compare
+        assigned[places.ravel()] = np.tile(groups, self.block)
+        return assigned.reshape(keys.shape)
 
     def _all(self) -> Iterator[Codes]:
         members = self._members()
@@ -108,18 +109,6 @@ def _bits(number: int) -> int:
 def random_words(seed: int, block: int, number: int) -> NDArray[np.uint64]:
     """Random 64-bit words (number,) of a numbered block, by Philox, whose stream numpy keeps over versions."""
     return np.asarray(np.random.Philox(np.random.SeedSequence([seed, block])).random_raw(number), dtype=np.uint64)
-
-
-def intersection(*codes: ArrayLike) -> tuple[Codes, list[tuple[int, ...]]]:
-    """Groups of two dimensions at once, gender x accent: codes (S,) and, for each, the codes it combines.
-
-    Only combinations that occur become groups. Raises UserError where the dimensions differ in length.
-    """
-    columns = [_checked_codes(column, "groups") for column in codes]
-    if len({column.size for column in columns}) != 1:
-        raise UserError(f"dimensions of different lengths: {[column.size for column in columns]}")
-    pairs, combined = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return combined.reshape(-1).astype(np.int64), [tuple(pair) for pair in pairs.tolist()]
 
 
 def _checked_codes(codes: ArrayLike, what: str) -> Codes:
