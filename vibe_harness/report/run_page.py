@@ -11,6 +11,7 @@ from typing import Any
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.journal import read_journal
+from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, TaskResult, read_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
 from vibe_harness.records import Score
@@ -37,7 +38,7 @@ class Shift:
     hidden: int  # values that are not drawn
 
 
-def write_run_page(folder: RunFolder, output: Path, *, clips: bool = True) -> None:
+def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = None, *, clips: bool = True) -> None:
     """Write the page of a run.
 
     clips: play them from where the corpus lies, where its licence lets them be passed on; else their paths are shown.
@@ -48,7 +49,7 @@ def write_run_page(folder: RunFolder, output: Path, *, clips: bool = True) -> No
     if not folder.results.is_file():
         raise UserError(f"{folder.path}: {NO_SCORES}")
     with folder.locked():
-        samples = pack_samples(folder, record, output.parent if clips else None)
+        samples = pack_samples(folder, record, output.parent if clips else None, progress or Progress())
         checked = read_run_validation(folder)
         stale = checked.stale(folder) if checked else None
         page = run_page(read_results(folder.results), record, _heard(folder), samples, checked, stale)
