@@ -10,6 +10,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.report.board_runs import Entry, LeftOut, flat, model_labels
+from vibe_harness.report.html import digits_of
 from vibe_harness.report.stars import Family, family_of, stars, tested
 
 MAIN = "ntvd"
@@ -26,6 +27,7 @@ class Column:
     digest: str | None  # of the task's card and alias files; None for published figures
     kind: str  # of the task
     label: str
+    digits: int = 1  # decimals that its figures are told with
     compared: bool = True  # False where the models' means are over different attributes
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
 
@@ -80,7 +82,12 @@ class Block:
     rows: tuple[Row, ...]
     apart: str = ""  # how it differs from the other blocks of its corpus and dimension, in words
     published: str | None = None  # the source of figures that this harness did not measure
-    digits: int = 1
+
+    @property
+    def scale(self) -> float:
+        """The largest end of an interval of nTVD, to draw the others by."""
+        cells = [row.cells[index] for row in self.rows for index in self.main_columns()]
+        return max([1.0, *(cell.interval[1] for cell in cells if cell is not None and cell.interval)])
 
     @property
     def name(self) -> str:
@@ -211,7 +218,7 @@ def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Map
     columns, cells = [], []
     for column, by_model in _columns(found, draft.kinds):
         columns.append(column)
-        cells.append(marked(by_model) if column.compared else by_model)
+        cells.append(marked(by_model, column.digits) if column.compared else by_model)
     main = [i for i, column in enumerate(columns) if column.metric == MAIN and column.compared]
     rows = []
     for identity, entry in draft.entries.items():
@@ -248,7 +255,10 @@ def _columns(found: Found, kinds: Mapping[str, str]) -> Iterator[tuple[Column, M
         if len({other[3] for other in others}) > 1:
             name, plus, aliases = str(card).partition("+")
             label += f" (card {name[:6]}{plus}{aliases})"
-        column = Column(task=task, metric=metric, variant=variant, digest=card, kind=kinds[task], label=label)
+        digits = digits_of(metric, *(cell.value for cell in by_model.values()))
+        column = Column(
+            task=task, metric=metric, variant=variant, digest=card, kind=kinds[task], label=label, digits=digits
+        )  # fmt: skip
         sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
         if metric != MAIN or len(sets) < 2:
             yield column, by_model
@@ -275,7 +285,7 @@ def _over(cell: Cell, common: tuple[str, ...]) -> Cell:
     )  # fmt: skip
 
 
-def marked(by_model: Mapping[str, Cell], digits: int = 1) -> dict[str, Cell]:
+def marked(by_model: Mapping[str, Cell], digits: int) -> dict[str, Cell]:
     """The cells, the highest and the lowest reliable value marked: all that read alike at so many digits."""
     shown = {i: round(cell.value, digits) for i, cell in by_model.items() if cell.value is not None and cell.reliable}
     if len(set(shown.values())) < 2:

@@ -9,7 +9,7 @@ from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.report.board import Block, Board, Cell, Row
 from vibe_harness.report.board_runs import Entry
-from vibe_harness.report.html import number, p_words, percent, range_words, value_words
+from vibe_harness.report.html import interval_words, number, p_words, percent, score_digits, shift_words, value_words
 
 SHIFTS = 3  # values told for each attribute
 
@@ -72,9 +72,9 @@ def _rows(label: str, cell: Cell, result: TaskResult, groups: Sequence[str]) -> 
             "name": _name(label, score),
             "whole": whole,
             "value": value_words(score) + (cell.stars if whole else ""),
-            "bracket": range_words(score.at_least, score.at_most),
-            "interval": range_words(*(score.interval or (None, None))),
-            "chance": number(score.null_p95),
+            "bracket": shift_words(score),
+            "interval": interval_words(score),
+            "chance": number(score.null_p95, score_digits(score)),
             "p": p_words(cell.adjusted_p if whole and cell.adjusted_p is not None else score.p_value),
             "kept": percent(score.detail.get("kept_share")),
             "commonest": percent(commonest),

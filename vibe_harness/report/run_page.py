@@ -18,7 +18,7 @@ from vibe_harness.records import Score
 from vibe_harness.report.board_runs import NO_SCORES
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested, wholes
+from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
@@ -77,9 +77,9 @@ def run_page(
 def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
     """A line for each task and dimension: its score, and what it comes to in words."""
     adjusted = iter(family.p_values)
-    ends = [s.interval[1] for task in results.tasks for s in wholes(task) if s.interval]
+    ends = [s.interval[1] for task in results.tasks for s in tested(task) if s.metric == "ntvd" and s.interval]
     for task in results.tasks:
-        for score in wholes(task):
+        for score in tested(task):
             p_value = next(adjusted)
             yield {
                 "task": task, "score": score, "adjusted": p_value, "stars": stars(p_value),
@@ -93,7 +93,7 @@ def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
     if not task.reliable:
         return "not reliable: see the warnings"
     if score.p_value is None:
-        return "not tested"
+        return "no test of its own"
     if p_value is None:
         return "not adjusted for several tests"
     return "more than chance gives" if p_value < ALPHA else "no more than chance gives"

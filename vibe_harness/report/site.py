@@ -14,7 +14,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.report.board import Block, Board, Cell
+from vibe_harness.report.board import Board, Cell
 from vibe_harness.report.board_runs import Entry
 from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
 from vibe_harness.report.html import environment
@@ -131,13 +131,11 @@ def _page_names(board: Board) -> dict[str, str]:
     return names
 
 
-def _span(cell: Cell, block: Block) -> Markup:
-    """Where a cell's interval and value lie on its block's scale, for the style."""
-    ends = [other.interval[1] for row in block.rows for other in row.cells if other and other.interval]
-    scale = max([1.0, *ends]) / 100
+def _span(cell: Cell, scale: float) -> Markup:
+    """Where a cell's interval and value lie on a scale, for the style."""
     assert cell.interval is not None and cell.value is not None
-    low, high = cell.interval
-    return Markup(f"--l:{low / scale:.0f}%;--r:{high / scale:.0f}%;--v:{cell.value / scale:.0f}%")  # numbers alone
+    low, high = (100 * end / scale for end in cell.interval)
+    return Markup(f"--l:{low:.0f}%;--r:{high:.0f}%;--v:{100 * cell.value / scale:.0f}%")  # numbers alone
 
 
 def _coverage(board: Board) -> list[dict[str, Any]]:
