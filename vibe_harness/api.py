@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vibe_harness.corpora.manifest import Corpus
     from vibe_harness.pipeline.comparing import RunComparison
     from vibe_harness.pipeline.run_check import Checked as CheckedRun
+    from vibe_harness.pipeline.study import Progressed
     from vibe_harness.speech_sets.building import Built
     from vibe_harness.stats.power import Power
 
@@ -82,6 +83,22 @@ def evaluate(
     return list(run_all(prepare(question, progress), progress))
 
 
+def run_study(
+    study: str | Path, output_path: str | Path | None = None, progress: Progress | None = None
+) -> list[Progressed]:
+    """Run what is missing of the study in a file, as `vibe-harness study` does. Returns how far each cell has come."""
+    from vibe_harness.pipeline.study import cells_of, progress_of, read_study
+    from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
+
+    asked = read_study(Path(study))
+    output = Path(output_path) if output_path else Path("runs") / asked.study
+    folder = StudyFolder(output, asked)
+    cells = cells_of(asked, output)
+    run_cells(cells, folder, progress or Progress())
+    failures = folder.failures()
+    return [progress_of(cell, failures) for cell in cells]
+
+
 def score(
     run: str | Path,
     *,
@@ -124,13 +141,17 @@ def values(run: str | Path, attribute: str, task: str | None = None, dimension: 
     return run_values(Path(run), attribute, task, dimension)
 
 
-def write_report(run: str | Path, output: str | Path | None = None) -> Path:
-    """Write the page of a run, by default report.html in its folder. Returns its path."""
+def write_report(run: str | Path, output: str | Path | None = None, figures: str | Path | None = None) -> Path:
+    """Write the page of a run, by default report.html in its folder, and figures into a folder. Returns the page."""
     from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(Path(run))
     path = Path(output) if output else folder.path / "report.html"
     write_run_page(folder, path)
+    if figures:
+        from vibe_harness.report.run_figures import write_run_figures
+
+        write_run_figures(folder, Path(figures), Progress())
     return path
 
 

@@ -21,8 +21,10 @@ from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.metrics.registry import Settings, strata_for
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
+from vibe_harness.pipeline.options import check_options, refuse_excluded
 from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.questions import draw_items
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
 from vibe_harness.records import Clip, group_in
@@ -89,7 +91,7 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
     metrics_of(tasks)
     for task in tasks:
         _variants(task, question.prompt_variant)
-    extractor = question.extractor or model.extractor or DEFAULT_EXTRACTOR
+    extractor = question.extractor or _default_extractor(model, tasks)
     find_extractor(extractor, index)
     chosen = choose_corpora(question.corpus or model.corpus, tasks, question.dimensions)
     prepared = []
@@ -113,9 +115,14 @@ def _prepare(
 ) -> Prepared:
     dimensions = choose_dimensions(question.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
-    if question.limit is not None:
+    refuse_excluded(model, corpus, clips)
+    items = {task.card.choice.item for task in tasks if task.card.choice}
+    if question.limit is not None and items:
+        clips = draw_items(clips, question.limit, min(items), question.seed)
+    elif question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
+    heard, bad = check_options(tasks, corpus, model, heard, bad, question.skip_bad_clips, progress)
     _check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
     variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
     plan = Plan(model, tasks, variants, heard, question.seed)
@@ -141,6 +148,14 @@ def _prepare(
         opener=opener_of(question.executor, question.executor_args),
         folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
     )
+
+
+def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
+    """Rules read the letters of choice tasks; a text model reads free answers. Raises UserError for both in one run."""
+    kinds = {task.card.kind for task in tasks}
+    if len(kinds) > 1:
+        raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
+    return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
 
 
 def record_of(prepared: Prepared, requests: str) -> RunRecord:
@@ -251,7 +266,8 @@ def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[st
             f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
             f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
         )
-    for dimension in dimensions:
+    shifting = [task for task in tasks if task.card.kind != "choice"]  # a choice task asks each voice in every order
+    for dimension in dimensions if shifting else ():
         groups = groups_of(clips, dimension)
         compared = [clip for members in groups.values() for clip in members]
         for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):

@@ -48,6 +48,8 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 
     dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
     """
+    from vibe_harness.pipeline.choice_score import score_choice  # which builds on this module
+
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
@@ -68,6 +70,10 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
+            if task.card.kind == "choice":
+                results.append(score_choice(folder.observations, task, variant, dimension, settings))
+                tick(1)
+                continue
             results.append(
                 score_task(  # which alone holds the frame, so that no two are held at once
                     read_frame(folder.observations, task.card.task, variant, dimension),
@@ -200,7 +206,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
-        *_missing(frame, without),
+        *missing_values(frame, without),
         *_missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
@@ -211,7 +217,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
+        groups={name: coverage_of(frame[frame["group"] == name]) for name in speakers.groups},
         without_value=float(without.mean()),
         reliable=reliable,
         warnings=warnings,
@@ -230,7 +236,8 @@ def _check_crossing(speakers: Speakers, dimension: str) -> None:
         )
 
 
-def _coverage(frame: pd.DataFrame) -> GroupCoverage:
+def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
+    """How far the requests of a frame came, one group's."""
     requests = frame.drop_duplicates("request")
     readings, items = {}, {}
     for name in attributes_of(frame):
@@ -259,7 +266,7 @@ def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _missing(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
+def missing_values(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
     """A warning for each attribute whose share without a value is past the limit."""
     shares = without.groupby(frame["attribute"].astype(str)).mean()
     return [
