@@ -102,7 +102,7 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
         print_json([to_json(one) for one in results])
     for prepared in found:
         page = prepared.folder / "report.html"
-        write_run_page(RunFolder(prepared.folder), page)
+        write_run_page(RunFolder(prepared.folder), page, progress)
         if not as_json:
             echo(f"Page: {page}")
     return exit_code(results)
