@@ -48,6 +48,7 @@ def evaluate(
     max_requests: int | None = None,
     executor: str = "local",
     executor_args: Mapping[str, Any] | None = None,
+    trust_remote_code: bool = False,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -76,6 +77,7 @@ def evaluate(
         max_requests=max_requests,
         executor=executor,
         executor_args=executor_args or {},
+        trust_remote_code=trust_remote_code,
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )
