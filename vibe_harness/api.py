@@ -10,6 +10,7 @@ from vibe_harness.pipeline.prepare import Question, prepare
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results
 from vibe_harness.pipeline.run import run
+from vibe_harness.pipeline.words import Modality
 
 
 def evaluate(
@@ -26,8 +27,11 @@ def evaluate(
     tau: int = 10,
     permutations: int = 10_000,
     skip_bad_clips: bool = False,
+    modality: Modality = "audio",
     hearing_check: bool = True,
+    check_batch_invariance: int = 0,
     max_requests: int | None = None,
+    max_cost: float | None = None,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -52,8 +56,11 @@ def evaluate(
         tau=tau,
         permutations=permutations,
         skip_bad_clips=skip_bad_clips,
+        modality=modality,
         hearing_check=hearing_check,
+        check_batch_invariance=check_batch_invariance,
         max_requests=max_requests,
+        max_cost=max_cost,
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )

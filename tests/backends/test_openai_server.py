@@ -282,7 +282,7 @@ def test_requests_are_drawn_as_there_is_room_and_memory_stays_flat() -> None:
                 sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
         engine.close()
-    assert done == 1000 and sizes[1] - sizes[0] < 100_000
+    assert done == 1000 and sizes[1] - sizes[0] < 300_000  # one kept request would be 650 kB and more
 
 
 def test_stopping_early_cancels_what_is_under_way() -> None:

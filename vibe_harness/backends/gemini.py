@@ -179,6 +179,7 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
         "seconds": seconds,
         "served_model": served,
         "input_tokens": usage.prompt_token_count if usage else None,
+        "audio_tokens": _audio_tokens(usage),
         "output_tokens": (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0) if usage else None,
     }
     if blocked:
@@ -192,6 +193,13 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
     outcome = outcome_of(text, reason.lower() if reason else None)
     error = f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None
     return Response(request, outcome, text=text, finish_reason=reason, error=error, **counts)
+
+
+def _audio_tokens(usage: Any) -> int | None:
+    """Prompt tokens of the clip, where the reply counts them apart."""
+    details = (usage.prompt_tokens_details if usage else None) or []
+    counts = [one.token_count or 0 for one in details if _word(one.modality) == "AUDIO"]
+    return sum(counts) if counts else None
 
 
 def _word(reason: Any) -> str | None:

@@ -12,6 +12,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import read_audio
+from vibe_harness.pipeline.words import Modality, how_heard, in_words
 from vibe_harness.records import Clip, Generation, Request
 
 
@@ -40,24 +41,31 @@ class Plan:
     variants: Mapping[str, Sequence[str]]  # task -> prompt variants
     clips: Sequence[HeardClip]
     seed: int
+    modality: Modality = "audio"
 
     def __len__(self) -> int:
         return len(self.clips) * sum(len(self.variants[task.name]) for task in self.tasks)
 
     def places(self) -> dict[str, Place]:
         """Id of every request -> its task, variant and clip."""
-        return {request.id: (request.task, request.variant, request.clip) for request in self.requests()}
+        return places(self.requests())
 
     def requests(self) -> Iterator[Request]:
-        """Every request, clip by clip: what is asked of one clip shares the engine's caches."""
-        identity = digest(self.model.identity())
+        """Every request, clip by clip: what is asked of one clip shares the engine's caches.
+
+        Those of a cascade come with the clip: `cascade.Worded` puts the model's transcription in its place.
+        """
+        identity = digest([self.model.identity(), how_heard(self.modality)])
         for heard in self.clips:
-            audio = partial(_decoded, heard.path, self.model.sample_rate)
+            transcript = self.modality == "transcript"
+            audio = None if transcript else partial(_decoded, heard.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)
                 for variant in self.variants[task.name]:
                     prompt = task.prompt(variant, heard.clip.text)
+                    if transcript:
+                        prompt = in_words(heard.clip.text or "", prompt)
                     yield Request(
                         id=request_id(identity, task.name, variant, prompt, generation, heard),
                         task=task.name,
@@ -67,6 +75,11 @@ class Plan:
                         generation=generation,
                         audio=audio,
                     )
+
+
+def places(requests: Iterable[Request]) -> dict[str, Place]:
+    """Id of every request -> its task, variant and clip."""
+    return {request.id: (request.task, request.variant, request.clip) for request in requests}
 
 
 def clips_digest(clips: Iterable[HeardClip]) -> str:
@@ -80,7 +93,8 @@ def clips_digest(clips: Iterable[HeardClip]) -> str:
 def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: HeardClip) -> str:
     """Digest (32 hex digits) of everything that can change an answer, so that no other answer is ever taken for it.
 
-    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments).
+    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments) and of the form
+    in which the model meets the clip.
     """
     parts = (
         identity,

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import closing
-from functools import partial
-from typing import Any
 
 from vibe_harness.backends.guards import Budget
-from vibe_harness.backends.hearing_check import check_hearing
 from vibe_harness.backends.protocol import BACKENDS, Backend
-from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
+from vibe_harness.pipeline.cascade import Worded, transcribing, transcriptions
+from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once, note_engine
 from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
-from vibe_harness.pipeline.generate import answered, generate
-from vibe_harness.pipeline.journal import Journal
+from vibe_harness.pipeline.generate import answered, generate, served_model
 from vibe_harness.pipeline.observe import write_clips, write_observations
-from vibe_harness.pipeline.plan import Place
+from vibe_harness.pipeline.plan import Place, Plan, places
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
-from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
+from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
 
 
@@ -37,46 +33,64 @@ def run(prepared: Prepared, progress: Progress) -> Results:
         folder.claim(prepared.asked, record_of(prepared))
         write_clips(folder.clips, prepared.plan.clips)
         planned = prepared.plan.places()
-        _generate(prepared, planned, folder, progress)
-        _extract(prepared, planned, folder, progress)
+        question = prepared.question
+        budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices)
+        _generate(prepared, planned, folder, budget, progress)
+        _extract(prepared, planned, folder, budget, progress)
         results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
         write_results(folder.results, results)
     return results
 
 
-def _generate(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
-    plan = prepared.plan
+def _generate(
+    prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, budget: Budget, progress: Progress
+) -> None:
+    plan, unchecked = prepared.plan, prepared.question.check_batch_invariance
     done = answered(folder.responses, planned)
-    if len(done) == len(planned):
+    if len(done) == len(planned) and batch_checked(folder) >= unchecked:
         return  # the engine need not start
-    with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
-        engine = BACKENDS.get(plan.model.backend)
-        with closing(engine(plan.model, plan.tasks)) as backend:
-            _note_engine(folder, "model", backend.describe())
-            _check_hearing(prepared, backend, folder)
-            budget = Budget(max_requests=prepared.question.max_requests)
-            asked = generate(plan, done, backend, folder.responses, tick, budget)
-    if not done and asked.failed == asked.requests:
-        raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
+    with closing(_started(prepared, folder, progress)) as opened:
+        backend, served = opened, None
+        if plan.modality == "cascade":
+            backend, served = _transcribed(plan, opened, folder, budget, progress)
+        with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
+            asked = generate(plan.requests(), done, backend, folder.responses, tick, budget, served)
+        if not done and asked.failed == asked.requests:
+            raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
+        if batch_checked(folder) < unchecked:
+            check_batch(plan, planned, backend, folder, unchecked)
 
 
-def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> None:
-    """Ask the model what was said in up to three clips and in silence; what it wrote goes into the run folder.
+def _started(prepared: Prepared, folder: RunFolder, progress: Progress) -> Backend:
+    """The model's engine, once it stands and has shown that it hears."""
+    model, tasks = prepared.plan.model, prepared.plan.tasks
+    with progress.stage(f"starting {model.model}", 1) as tick:
+        backend = BACKENDS.get(model.backend)(model, tasks)
+        tick(1)
+    try:
+        note_engine(folder, "model", backend.describe())
+        if prepared.question.hearing_check:
+            check_hearing_once(prepared.plan, backend, folder)
+    except BaseException:
+        backend.close()
+        raise
+    return backend
 
-    Raises EngineError where it writes the same for all of them. Not asked of the simulated model, which hears pitch and
-    timbre but no words.
-    """
-    plan = prepared.plan
-    if plan.model.simulated or not prepared.question.hearing_check or folder.hearing_passed():
-        return
-    by_words = {heard.clip.sentence_id or heard.clip.text or heard.clip.id: heard for heard in plan.clips}
-    different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
-    clips = [(heard.clip.id, partial(read_audio, heard.path, plan.model.sample_rate)) for heard in different]
-    heard = check_hearing(backend, plan.model, clips)
-    _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
+
+def _transcribed(
+    plan: Plan, backend: Backend, folder: RunFolder, budget: Budget, progress: Progress
+) -> tuple[Backend, str | None]:
+    """The backend, asked from now on with the model's own transcriptions; and the model that made these."""
+    planned = places(transcribing(plan))
+    done = answered(folder.transcriptions, planned)
+    with progress.stage(f"transcribing with {plan.model.model}", len(planned)) as tick:
+        generate(transcribing(plan), done, backend, folder.transcriptions, tick, budget)
+    return Worded(backend, transcriptions(folder.transcriptions, planned)), served_model(folder.transcriptions)
 
 
-def _extract(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, progress: Progress) -> None:
+def _extract(
+    prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, budget: Budget, progress: Progress
+) -> None:
     plan = prepared.plan
     tasks = {task.name: task for task in plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
@@ -85,14 +99,9 @@ def _extract(prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
-            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks)) as extractor,
+            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks, budget)) as extractor,
         ):
-            _note_engine(folder, "extractor", extractor.describe())
+            note_engine(folder, "extractor", extractor.describe())
             extract(unread(folder.responses, planned, done, keys), tasks, extractor, folder.extractions, tick)
     clips = {heard.clip.id: heard.clip for heard in plan.clips}
     write_observations(folder, clips, planned, keys, tasks)
-
-
-def _note_engine(folder: RunFolder, role: str, description: Mapping[str, Any]) -> None:
-    with Journal(folder.engines) as journal:
-        journal.append({"role": role, **description, "time": time.time()})

@@ -18,9 +18,11 @@ from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import PART, read_json, write_json
 from vibe_harness.pipeline.journal import read_journal
+from vibe_harness.pipeline.words import Modality
 
 FORMAT = 1
-HEARING_CHECK = "hearing check"  # role of its entry in engines.jsonl
+HEARING_CHECK = "hearing check"  # roles of their entries in engines.jsonl
+BATCH_CHECK = "batch check"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class RunRecord:
     dimensions: Sequence[str]
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
     extractor: str
+    modality: Modality
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
     machine: Mapping[str, Any]
@@ -59,6 +62,7 @@ class RunFolder:
     run.json              what was asked: cards and their digests, corpus, seed, versions, machine
     clips.parquet         the clips that were asked, with their groups and the digest of their waveform
     engines.jsonl         each engine that was started, with its version
+    transcriptions.jsonl  what the model wrote down of each clip, in a run of the modality "cascade"
     responses.jsonl       every response as it arrived
     extractions.jsonl     every reading of a response as it arrived
     observations.parquet  one row per response and attribute
@@ -70,6 +74,7 @@ class RunFolder:
         self.asked = path / "run.json"
         self.clips = path / "clips.parquet"
         self.engines = path / "engines.jsonl"
+        self.transcriptions = path / "transcriptions.jsonl"
         self.responses = path / "responses.jsonl"
         self.extractions = path / "extractions.jsonl"
         self.observations = path / "observations.parquet"
