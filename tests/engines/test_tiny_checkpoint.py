@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +29,14 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("vllm")
 
+from transformers import AutoTokenizer
+
 from tests.support import ROOT
 from tests.tiny_checkpoint import build, build_text
 from vibe_harness.backends.hf import HFEngine, HFInside
 from vibe_harness.backends.openai_server import OpenAIEngine
-from vibe_harness.backends.vllm import VLLMEngine
+from vibe_harness.backends.preview import NOT_CHECKED, preview
+from vibe_harness.backends.vllm import VLLMEngine, VLLMInside
 from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Generation, Outcome, Request, Response, Waveform
@@ -165,7 +170,7 @@ def test_vllms_server_gives_the_same_tokens(server: str, by_transformers: dict[s
 
 def test_a_clip_that_would_not_be_heard_stops_the_run(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside = HFInside(card("hf", checkpoint), ())
-    processor = inside._processor
+    processor = inside._processor._processor
 
     class OldKeyword:
         """What a processor does with the old keyword `audios`: it warns, and hears nothing."""
@@ -176,7 +181,7 @@ def test_a_clip_that_would_not_be_heard_stops_the_run(checkpoint: Path, monkeypa
         def __call__(self, text: str, audio: Any, sampling_rate: int, **options: Any) -> Any:
             return processor.tokenizer(text, **options)
 
-    monkeypatch.setattr(inside, "_processor", OldKeyword())
+    monkeypatch.setattr(inside._processor, "_processor", OldKeyword())
     with pytest.raises(EngineError, match="the clip is not among the inputs"):
         list(inside.generate(requests()[:1]))
 
@@ -192,8 +197,36 @@ def test_transformers_refuses_a_layout_without_one_placeholder(placeholders: str
 def test_vllm_refuses_a_layout_without_a_placeholder(checkpoint: Path) -> None:
     layout = Layout(before="<|im_start|>user\n", end="<|im_end|>\n<|im_start|>assistant\n")
     engine = VLLMEngine(card("vllm", checkpoint, layout), ())
-    with pytest.raises(EngineError):
+    with pytest.raises(UserError, match="'tiny': vLLM finds no place for the clip in the prompt"):
         answers(engine)
+
+
+def test_a_request_that_vllm_cannot_take_fails_alone(checkpoint: Path) -> None:
+    long = [
+        replace(one, prompt="hobbies? " * 5000) if number == 1 else one for number, one in enumerate(requests()[:4])
+    ]
+    engine = VLLMEngine(card("vllm", checkpoint), ())
+    try:
+        got = {response.request: response for response in engine.generate(long)}
+    finally:
+        engine.close()
+    assert [got[one.id].outcome is Outcome.ERROR for one in long] == [False, True, False, False]
+    assert "4096" in str(got[long[1].id].error)
+
+
+def test_no_gpu(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="no GPU is to be seen: --model-args device=cpu"):
+        HFEngine(card("hf", checkpoint, connection={"device": "cuda"}), ())
+    monkeypatch.setattr("vllm.platforms.current_platform.device_type", "")
+    with pytest.raises(UserError, match="'tiny' needs a GPU, and vLLM sees none"):
+        VLLMInside(card("vllm", checkpoint), ())
+
+
+def test_too_little_memory_for_the_model(checkpoint: Path) -> None:
+    small = {**ON_CPU, "kv_cache_memory_bytes": 1 << 16}
+    with pytest.raises(UserError, match=r"vLLM does not start the model 'tiny' .*KV cache") as caught:
+        VLLMEngine(card("vllm", checkpoint, connection=small), ())
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("engine", [HFEngine, VLLMEngine])
@@ -206,6 +239,36 @@ def test_models_that_cannot_be_opened(engine: Any, checkpoint: Path, tmp_path: P
 def test_a_wrong_rate_on_the_card_is_refused(checkpoint: Path) -> None:
     with pytest.raises(UserError, match="sample_rate is 8000 on its card, but the model takes 16000 Hz"):
         HFEngine(card("hf", checkpoint, sample_rate=8000), ())
+
+
+@pytest.mark.parametrize("layout", [CHATML, Layout()])
+def test_a_look_at_what_the_processor_makes_of_a_clip(layout: Layout, checkpoint: Path) -> None:
+    said = dict(preview(card("vllm", checkpoint, layout), "hobbies?"))
+    assert said["final prompt"] == f"{CHATML.before}{CHATML.after}hobbies?{CHATML.end}"
+    # 2 s are 200 frames, halved by a convolution and once more by the pooling: 50 tokens.
+    before = len(
+        AutoTokenizer.from_pretrained(checkpoint).tokenize(CHATML.before.removesuffix("<|AUDIO|><|audio_eos|>"))
+    )
+    assert said["clip"].startswith(f"2 s at 16000 Hz fill 50 tokens '<|AUDIO|>', after {before} tokens of the prompt")
+    assert said["features"] == "input_features: float32 of shape [1, 128, 3000]"
+    assert "takes 30 s" in said["window"] and NOT_CHECKED not in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"layout": Layout(before="<|im_start|>user\n", end="<|im_end|>")}, "holds 0 placeholders '<|AUDIO|>'"),
+        ({"sample_rate": 8000}, "sample_rate is 8000 on its card, but the model takes 16000 Hz"),
+    ],
+)
+def test_a_look_at_a_card_that_is_wrong(changed: dict[str, Any], message: str, checkpoint: Path) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        list(preview(card("vllm", checkpoint).model_copy(update=changed), "hobbies?"))
+
+
+def test_a_look_without_the_processor_says_so(tmp_path: Path) -> None:
+    said = dict(preview(card("vllm", tmp_path / "nowhere"), "hobbies?"))
+    assert "cannot be" in said[NOT_CHECKED] or "does not load" in said[NOT_CHECKED]
 
 
 @pytest.mark.parametrize("backend", ["hf", "vllm", "openai"])

@@ -21,7 +21,7 @@ VERBS = {
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
     "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
     "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
-    "models": ("vibe_harness.cli.models", "List and show the models."),
+    "models": ("vibe_harness.cli.models", "List, show and check the models."),
     "corpus": ("vibe_harness.cli.corpus", "Prepare, list, check and show corpora."),
 }
 
