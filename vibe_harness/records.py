@@ -56,6 +56,17 @@ class Clip:
     sentence_id: str | None = None
 
 
+def parts_of(dimension: str) -> tuple[str, ...]:
+    """The columns of a dimension: "gender" is one, "gender:accent" crosses two."""
+    return tuple(dimension.split(":"))
+
+
+def group_in(groups: Mapping[str, str], dimension: str) -> str | None:
+    """The group of a clip in a dimension, "female:korean" where it crosses two; None where a column is missing."""
+    found = [groups.get(name) for name in parts_of(dimension)]
+    return None if None in found else ":".join(map(str, found))
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """The settings of one generation."""
@@ -63,6 +74,16 @@ class Generation:
     max_tokens: int
     temperature: float = 0.0
     seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the options that a request of a choice task offers."""
+
+    label: str  # "A": how the answer names it
+    content: str  # its name on the task card, whatever the order: "stereotypical"
+    text: str  # what it says
+    correct: bool | None = None  # None where the task has no key
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +98,7 @@ class Request:
     generation: Generation
     audio: Callable[[], Waveform] | None = None  # decodes when called, so that nobody holds audio longer than needed
     schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
+    options: tuple[Option, ...] = ()  # of a choice task, in the order in which they are offered
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +143,7 @@ class Observation:
     reading: Reading  # of the attribute
     raw: tuple[str, ...] = ()  # as the extractor wrote them
     values: tuple[str, ...] = ()  # canonical, each once
+    answer: str | None = None  # digest of the whole response, to see which are word for word alike; None without text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,18 +10,18 @@ Ogg container carries a random serial number.
 from __future__ import annotations
 
 import csv
-import ctypes
 import io
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import espeakng_loader
 import numpy as np
 import soundfile
 import soxr
 from numpy.typing import NDArray
+
+from vibe_harness.speech_sets.espeak import Espeak
 
 RATE = 16_000
 LEVEL = 0.06  # root mean square of every clip, so that loudness tells nothing about the speaker
@@ -73,46 +73,8 @@ def voices() -> Iterator[Voice]:
             yield Voice(f"{gender[0]}{index + 1:02d}", gender, accent, variant, pitch, pitch_range, rate)
 
 
-class Espeak:
-    """eSpeak NG through ctypes: text in, samples out."""
-
-    _SYNCHRONOUS, _RATE, _PITCH, _RANGE, _UTF8 = 2, 1, 3, 4, 1
-    _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.c_void_p)
-
-    def __init__(self) -> None:
-        self._library = ctypes.CDLL(espeakng_loader.get_library_path())
-        self.sample_rate = self._library.espeak_Initialize(
-            self._SYNCHRONOUS, 0, espeakng_loader.get_data_path().encode(), 0
-        )
-        if self.sample_rate <= 0:
-            raise RuntimeError("eSpeak NG does not start")
-        self._pieces: list[NDArray[np.int16]] = []
-        self._callback = self._CALLBACK(self._collect)  # kept: ctypes does not
-        self._library.espeak_SetSynthCallback(self._callback)
-
-    def _collect(self, wave: ctypes._Pointer[ctypes.c_short], count: int, _: int | None) -> int:
-        if wave and count > 0:
-            self._pieces.append(np.ctypeslib.as_array(wave, (count,)).copy())
-        return 0
-
-    def say(self, voice: Voice, text: str) -> NDArray[np.float32]:
-        """Samples at self.sample_rate, full scale [-1, 1]."""
-        self._pieces.clear()
-        variants = Path(espeakng_loader.get_data_path()) / "voices" / "!v"
-        name = f"{ACCENTS[voice.accent]}+{voice.variant}"
-        if not (variants / voice.variant).is_file() or self._library.espeak_SetVoiceByName(name.encode()) != 0:
-            raise RuntimeError(f"eSpeak NG has no voice {name}")
-        for parameter, value in (
-            (self._RATE, voice.rate),
-            (self._PITCH, voice.pitch),
-            (self._RANGE, voice.pitch_range),
-        ):
-            self._library.espeak_SetParameter(parameter, value, 0)
-        self._library.espeak_ng_SetRandSeed(1)  # else the breath in some variants is seeded by the clock
-        data = text.encode("utf-8")
-        self._library.espeak_Synth(data, len(data) + 1, 0, 1, 0, self._UTF8, None, None)
-        self._library.espeak_Synchronize()
-        return np.concatenate(self._pieces).astype(np.float32) / 32_768
+def _say(espeak: Espeak, voice: Voice, text: str) -> NDArray[np.float32]:
+    return espeak.say(f"{ACCENTS[voice.accent]}+{voice.variant}", text, voice.rate, voice.pitch, voice.pitch_range)
 
 
 def clip_bytes(samples: NDArray[np.float32], rate: int) -> bytes:
@@ -139,7 +101,7 @@ def make(folder: Path) -> None:
     for voice in voices():
         for sentence_id, text in SENTENCES.items():
             file = f"clips/{voice.speaker}_{sentence_id}.ogg"
-            write_if_changed(folder / file, clip_bytes(espeak.say(voice, text), espeak.sample_rate))
+            write_if_changed(folder / file, clip_bytes(_say(espeak, voice, text), espeak.sample_rate))
             rows.append(
                 {
                     "file": file,

@@ -76,6 +76,16 @@ EXPECTED = {
 }  # fmt: skip
 
 
+def test_a_long_clip_comes_in_pieces_ahead_of_the_words() -> None:
+    with Loopback() as server:
+        card = model_card(server.url).model_copy(update={"max_seconds": 0.5, "long_clips": "split"})
+        engine = GeminiEngine(card, [])
+        [content], _ = engine._prepare(ask(1, tone(200, 1.2)))
+        engine.close()
+    assert [part.text for part in content.parts] == [None, None, None, "question 1"]
+    assert all(part.inline_data.mime_type == "audio/wav" for part in content.parts[:3])
+
+
 def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     endings = [name for name in FINAL if name in EXPECTED]
     rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}

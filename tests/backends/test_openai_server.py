@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import hashlib
 import io
@@ -260,6 +261,20 @@ def test_long_clips_are_cut_only_where_the_card_says_so() -> None:
                 assert len(list(engine.generate([ask(1, tone(200))]))) == 1
             engine.close()
         assert [clip["frames"] for clip in server.seen()["heard"].values()] == [800]
+
+
+def test_a_long_clip_comes_in_pieces_in_one_request_in_order() -> None:
+    long = tone(200, 1.2)
+    with Loopback() as server:
+        card = model_card(server.url).model_copy(update={"max_seconds": 0.5, "long_clips": "split"})
+        check_options(card)
+        engine = OpenAIEngine(card, [])
+        content = engine._prepare(ask(1, long))["messages"][-1]["content"]
+        engine.close()
+    assert [part["type"] for part in content] == ["input_audio"] * 3 + ["text"]
+    pieces = [soundfile.read(io.BytesIO(base64.b64decode(part["input_audio"]["data"])))[0] for part in content[:-1]]
+    np.testing.assert_array_equal(np.concatenate(pieces).astype(np.float32), long.samples)
+    assert all(len(piece) <= 0.5 * RATE for piece in pieces)
 
 
 def test_requests_are_drawn_as_there_is_room_and_memory_stays_flat() -> None:

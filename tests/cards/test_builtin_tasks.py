@@ -1,4 +1,4 @@
-"""The cards that come with the package: they load, they render, and no prompt gives a speaker's group away."""
+"""The cards that come with the package: they load, they render, and they are those of the method."""
 
 from __future__ import annotations
 
@@ -43,25 +43,6 @@ METHOD = {
 }
 SEVERAL = {"personality": 5, "activity": 3}
 
-# Words, and beginnings of words, that name a demographic attribute. "culture" and "cultural" are left out: the
-# candidate task asks for cultural fit.
-DEMOGRAPHIC = re.compile(
-    r"""\b(
-        gender\w* | sex | sexes | sexual\w* | male\w* | female\w* | man | men | wom[ae]n\w* | boy\w* | girl\w* |
-        gentlem[ae]n | lad(y|ies) | guy\w* | he | she | him | her | his | hers | mr | mrs | ms | sir | madam |
-        mother\w* | father\w* | husband\w* | wife | wives | masculin\w* | feminin\w* | trans\w* |
-        age[ds]? | ag(e)?ing | old\w* | elder\w* | young\w* | youth\w* | teen\w* | adult\w* | child\w* | kid\w* |
-        retire\w* | pension\w* | generation\w* | birth\w* |
-        rac(e|es|ial\w*|is[mt]\w*) | ethni\w* | black\w* | white\w* | asian\w* | african\w* | latin\w* | hispanic\w* |
-        skin\w* | colou?red | minorit\w* |
-        accent\w* | dialect\w* | pronunc\w* | pronounc\w* | fluen\w* | native\w* | language\w* | english |
-        origin\w* | nation\w* | countr\w* | foreign\w* | immigra\w* | migra\w* | region\w* | heritage | ancest\w* |
-        background\w* | tribe\w* | tribal | religio\w* | muslim\w* | christian\w* | jew\w* | hindu\w* |
-        voice\w* | vocal\w* | sound\w* | tone\w* | pitch\w* | intonation | timbre | speech | demograph\w* | stereotyp\w*
-    )\b""",
-    re.VERBOSE | re.IGNORECASE,
-)
-
 
 def test_the_tasks_are_those_of_the_method() -> None:
     assert {task.name for task in TASKS} == set(METHOD)
@@ -83,12 +64,6 @@ def test_dimensions_metrics_and_variants(task: Task) -> None:
     assert task.card.metrics == ["ntvd", "refusal_ntvd", "diversity"]
     assert len(task.card.prompts) == 3
     assert next(iter(task.card.prompts)) == "default"
-
-
-@pytest.mark.parametrize("name", PROMPTS)
-def test_no_prompt_names_a_demographic_attribute(name: str) -> None:
-    found = DEMOGRAPHIC.search(PROMPTS[name])
-    assert found is None, f"'{found[0]}' in {name}" if found else ""
 
 
 @pytest.mark.parametrize("name", PROMPTS)
@@ -114,13 +89,6 @@ def test_every_prompt_offers_every_closed_value_and_names_no_open_one(task: Task
 
 # Open values that a prompt uses in another sense: "practical" names a budget level, "education" a heading.
 ROLES = {"practical", "education"}
-
-
-def test_the_word_list_finds_what_it_should() -> None:
-    for words in ("her age", "a young person", "their ethnicity", "the speaker's accent", "this woman", "her"):
-        assert DEMOGRAPHIC.search(words)
-    for words in ("the average manager", "on stage", "agency", "there", "their", "manage", "human"):
-        assert not DEMOGRAPHIC.search(words)
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.card_folder import Folder
+from vibe_harness.cards.faults import CardError
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.errors import UserError
 
@@ -53,6 +54,18 @@ def test_a_wrong_card_is_refused_with_line_and_field(folder: Folder, old: str, n
 
 def test_every_fault_of_a_card_is_told_at_once(folder: Folder) -> None:
     assert len(refusal(folder, old="version: 1", new="version: x\nverson: 2").splitlines()) == 2
+
+
+def test_the_faults_of_card_templates_and_aliases_are_told_at_once(folder: Folder) -> None:
+    folder.template("p.j2", "{{ gender }}")
+    folder.template("e.j2", "{{ response }} {{ task }}")
+    folder.template("aliases.yaml", "a: [b]\nb: [a]\nc: d")
+    folder.card("{values: open}", "{values: open, aliases: aliases.yaml, alias: x}")
+    with pytest.raises(CardError) as caught:
+        folder.load()
+    said = ("unknown field", "'gender'", "'task'", "'b' is itself", "'a' is itself", "write it as")
+    assert len(caught.value.faults) == len(said)
+    assert all(any(words in fault for fault in caught.value.faults) for words in said)
 
 
 @pytest.mark.parametrize(

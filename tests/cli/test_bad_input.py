@@ -120,7 +120,18 @@ def test_a_clip_longer_than_the_model_takes_is_refused_by_name_before_it_is_aske
     message = quick.refuses(*limited, "--output-path", "out")
     assert "s0/0.wav" in message and "1.5 s" in message and not (quick.folder / "out").exists()
     results = quick.json(*limited, "--skip-bad-clips")
-    assert list(results["bad_clips"]) == ["tones/s0/s0/0"]
+    assert list(results["bad_clips"]) == ["tones/s0/s0/0"] and results["long_clips"] == {"refused": 1}
+
+
+@pytest.mark.parametrize(("how", "said"), [("split", "split"), ("truncate", "truncated")])
+def test_clips_that_came_in_pieces_or_cut_are_counted_in_the_result(quick, tones, how, said):
+    from tests.cli.conftest import tone
+
+    for name in ("s0/0.wav", "s1/1.wav"):
+        tone(tones.parent / name, 110, seconds=1.5)
+    limited = (*RUN, "--model-args", f"max_seconds=1,long_clips={how}", "--corpus", tones)
+    assert quick.json(*limited, "--output-path", "out")["long_clips"] == {said: 2}
+    assert f"longer than the model takes: 2 {said}" in quick(*limited, "--output-path", "out").stdout
 
 
 def test_clips_of_one_name_keep_their_speakers_apart(quick, tones):

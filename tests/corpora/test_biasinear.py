@@ -13,6 +13,7 @@ from tests.corpora.sounds import speechlike
 from vibe_harness.corpora import biasinear
 from vibe_harness.corpora.biasinear import PARTS, REVERSED
 from vibe_harness.corpora.card import load_corpus_card
+from vibe_harness.corpora.hub import HubRow, stream
 from vibe_harness.corpora.importing import IMPORTERS, counted
 from vibe_harness.corpora.preparing import prepare
 from vibe_harness.errors import UserError
@@ -105,7 +106,7 @@ def _edit(index: int, **cells: object) -> Callable[[list[Row]], None]:
         (_edit(0, answer="E"), "answer 'E' is not A to D"),
         (_edit(0, order="sideways"), "the order is unknown"),
         (_edit(2, accent="American"), "stands twice"),
-        (_edit(0, option_b={"bytes": None, "path": None}), "the audio of 'b' is missing"),
+        (_edit(0, option_b={"bytes": None, "path": None}), "the audio of 'option_b' is missing"),
     ],
 )
 def test_rows_that_are_not_what_the_benchmark_says(
@@ -119,20 +120,16 @@ def test_rows_that_are_not_what_the_benchmark_says(
         IMPORTERS.get("biasinear").read(_layout(tmp_path / "src", english), tmp_path / "w", "b")
 
 
-def test_streamed_from_the_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real `datasets` reads the Parquet files by their folder; the hub alone is replaced."""
-    import datasets
-
+def test_streamed_config_by_config(tmp_path: Path) -> None:
+    """The real `datasets` reads a folder that is laid out as the hub's, its configurations named in the README."""
     source = _layout(tmp_path / "src")
-
-    def load(name: str, config: str, split: str, streaming: bool) -> object:
-        assert (name, split, streaming) == ("ntunlplab/BiasInEar", "test", True)
-        files = {"test": str(source / config / "*.parquet")}
-        data = datasets.load_dataset.__wrapped__("parquet", data_files=files, split=split, streaming=True)
-        return data.cast_column("question", datasets.Audio())
-
-    load_dataset = datasets.load_dataset
-    monkeypatch.setattr(datasets, "load_dataset", load)
-    load.__wrapped__ = load_dataset  # type: ignore[attr-defined]
-    listing = biasinear.read_hub("ntunlplab/BiasInEar", tmp_path / "w", "b")
+    configs = [f"- config_name: {c}\n  data_files: [{{split: test, path: {c}/*.parquet}}]\n" for c in biasinear.CONFIGS]
+    (source / "README.md").write_text(f"---\nconfigs:\n{''.join(configs)}---\n", encoding="utf-8")
+    listing = biasinear.read_hub(stream(str(source)), tmp_path / "w", "b")
     assert len(listing.clips) == 2 * 28 and (tmp_path / "w" / listing.clips[0].file).is_file()
+
+
+def test_another_data_set_is_not_taken_for_it(tmp_path: Path) -> None:
+    row = HubRow("x/y, config default, row 1 of test", "default", {})
+    with pytest.raises(UserError, match="row 1 of test: the configurations of BiasInEar are en_Female"):
+        biasinear.read_hub([row], tmp_path, "b")

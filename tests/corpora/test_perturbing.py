@@ -122,3 +122,18 @@ def test_speakers_swapped_by_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         one, two = decode(base.path(source)), decode(new.path(clip))
         assert isinstance(one, Waveform) and isinstance(two, Waveform)
         np.testing.assert_allclose(one.samples, two.samples, atol=1e-7)
+
+
+def test_changed_sound_is_written_once_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _derived(tmp_path, monkeypatch, "{loudness: 0.5}")
+    first = find_corpus("new")
+    times = [first.path(clip).stat().st_mtime_ns for clip in first.clips]
+    card, path = load_corpus_card(str(tmp_path / "new.yaml"))
+    prepare(card, path, None, tmp_path / "data" / "corpora" / "new", 2)
+    assert [first.path(clip).stat().st_mtime_ns for clip in find_corpus("new").clips] == times
+    path.write_text(path.read_text(encoding="utf-8").replace("0.5", "0.25"), encoding="utf-8")
+    prepare(*load_corpus_card(str(path)), None, tmp_path / "data" / "corpora" / "new", 2)
+    second = find_corpus("new")
+    assert second.root != first.root and not first.root.exists()
+    one = decode(second.path(second.clips[0]))
+    assert isinstance(one, Waveform) and np.abs(one.samples).max() < 0.2

@@ -1,6 +1,9 @@
 """From a source to a manifest that datasets and pandas open, with every clip accounted for."""
 
 import errno
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +12,12 @@ import pytest
 
 from tests.corpora.layouts import POINTER, SHARED, crema_d, l2_arctic, needs_recordings, saa
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora import check_cache, preparing
+from vibe_harness.corpora import check_cache, prepared_folder
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.corpora.card import load_corpus_card
 from vibe_harness.corpora.importing import counted
-from vibe_harness.corpora.preparing import Prepared, prepare, read_left_out
+from vibe_harness.corpora.prepared_folder import Prepared, locked, read_left_out
+from vibe_harness.corpora.preparing import prepare
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 
@@ -109,7 +113,7 @@ def test_lfs_pointers_are_told_in_one_message_and_write_nothing(tmp_path: Path) 
         (tmp_path / "src" / "AudioWAV" / name).write_text(POINTER, encoding="utf-8")
     with pytest.raises(UserError, match=r"4 of 4 clips are git-lfs pointers.*git lfs pull"):
         _prepare("crema-d", tmp_path / "src", tmp_path)
-    assert not (tmp_path / "data").exists()
+    assert not list((tmp_path / "data").rglob("*.*rquet"))
 
 
 @pytest.mark.parametrize("failing", ["save_checks", "write_manifest", "_write_text"])
@@ -125,7 +129,7 @@ def test_a_disk_that_fills_up_leaves_the_old_manifest_whole(
         path.write_bytes(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(preparing, failing, full)
+    monkeypatch.setattr(prepared_folder, failing, full)
     with pytest.raises(UserError, match="disk is full"):
         _prepare("crema-d", source, tmp_path)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -218,13 +222,54 @@ def test_the_real_samples(tmp_path: Path) -> None:
         _prepare("crema-d", SHARED / "crema-d-lfs-pointers", tmp_path)
 
 
-def test_a_zip_as_source(tmp_path: Path) -> None:
-    import zipfile
+def _zipped(source: Path, path: Path) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in sorted(source.rglob("*")):
+            archive.write(file, f"CREMA-D-master/{file.relative_to(source)}")
+    return path
 
-    source = crema_d(tmp_path / "src", CLIPS)
-    with zipfile.ZipFile(tmp_path / "crema.zip", "w") as archive:
-        for path in sorted(source.rglob("*")):
-            archive.write(path, f"CREMA-D-master/{path.relative_to(source)}")
-    prepared = _prepare("crema-d", tmp_path / "crema.zip", tmp_path)
-    Path(tmp_path / "crema.zip").unlink()
+
+def test_a_zip_as_source(tmp_path: Path) -> None:
+    archive = _zipped(crema_d(tmp_path / "src", CLIPS), tmp_path / "crema.zip")
+    prepared = _prepare("crema-d", archive, tmp_path)
+    archive.unlink()
     assert len(find_corpus("crema-d").clips) == 4 and prepared.corpus.root.is_relative_to(prepared.folder)
+
+
+def test_a_source_that_will_not_do_leaves_what_was_unpacked_before(tmp_path: Path) -> None:
+    prepared = _prepare("crema-d", _zipped(crema_d(tmp_path / "src", CLIPS), tmp_path / "crema.zip"), tmp_path)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("words", encoding="utf-8")
+    with pytest.raises(UserError, match="not CREMA-D"):
+        _prepare("crema-d", _zipped(tmp_path / "other", tmp_path / "other.zip"), tmp_path)
+    corpus = find_corpus("crema-d")
+    assert corpus == prepared.corpus and all(corpus.path(clip).is_file() for clip in corpus.clips)
+    assert len(list((prepared.folder / "audio").iterdir())) == 1
+    again = _prepare("crema-d", _zipped(crema_d(tmp_path / "new", CLIPS[:3]), tmp_path / "crema.zip"), tmp_path)
+    assert len(again.corpus.clips) == 3 and len(list((prepared.folder / "audio").iterdir())) == 1
+
+
+def test_two_at_once_in_one_folder(tmp_path: Path) -> None:
+    source = _faulty_crema(tmp_path / "src")
+    folder = _prepare("crema-d", source, tmp_path).folder
+    with locked(folder), pytest.raises(UserError, match="another process is preparing this corpus") as error:
+        _prepare("crema-d", source, tmp_path)
+    assert "\n" not in str(error.value)
+    assert len(_prepare("crema-d", source, tmp_path).corpus.clips) == 4
+
+
+def test_progress_has_a_total(tmp_path: Path) -> None:
+    stages: dict[str, list[int]] = {}
+
+    @contextmanager
+    def stage(name: str, total: int) -> Iterator[Callable[[int], None]]:
+        stages[name] = [total, 0]
+
+        def tick(steps: int) -> None:
+            stages[name][1] += steps
+
+        yield tick
+
+    card, path = load_corpus_card("crema-d")
+    prepare(card, path, str(crema_d(tmp_path / "src", CLIPS)), tmp_path / "out", 2, stage)
+    assert stages == {"checking clips": [4, 4]}

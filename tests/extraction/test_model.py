@@ -195,6 +195,6 @@ def test_an_extractor_spends_from_the_runs_budget(story: Task) -> None:
     priced = card().model_copy(update={"prices": Prices(input=1.0, output=1.0)})
     budget = Budget(max_requests=3, requests=3, max_cost=0.5, cost=0.5)
     with pytest.raises(EngineError, match=r"budget of 0.5 is used up \(--max-cost\)"):
-        list(ModelExtractor(priced, [story], budget).extract(responses(story, "a")))
+        list(ModelExtractor(priced, [story], budget=budget).extract(responses(story, "a")))
     budget = Budget(max_requests=3, requests=3, max_cost=0.5)  # the limit of requests is the audio model's
-    assert len(list(ModelExtractor(priced, [story], budget).extract(responses(story, "a")))) == 1
+    assert len(list(ModelExtractor(priced, [story], budget=budget).extract(responses(story, "a")))) == 1

@@ -35,7 +35,8 @@ def test_ntvd_by_hand(made: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize("made", [frame(), as_read_from_a_run(frame())], ids=["by hand", "as read"])
 def test_diversity_by_hand(made: pd.DataFrame) -> None:
-    [job] = diversity(made[made["group"] == "b"], Settings())
+    whole, job = diversity(made[made["group"] == "b"], Settings())
+    assert whole.value == job.value and whole.detail == {}  # a frame without digests of the responses
     assert job.value == pytest.approx(0.8112781)  # -(3/4) log2(3/4) - (1/4) log2(1/4)
     assert job.detail["distinct_raw"] == job.detail["distinct_canonical"] == 2
     assert job.detail["commonest_share"] == pytest.approx(3 / 4)

@@ -78,4 +78,4 @@ def test_another_prompt_changes_the_key_and_requests_come_clip_by_clip():
     requests = list(plan.requests())
     assert len(requests) == len(plan) == len({request.id for request in requests}) == 4
     assert [request.clip for request in requests] == ["c/s1/a", "c/s1/a", "c/s2/b", "c/s2/b"]
-    assert plan.places()[requests[1].id] == ("advisory", "friend", "c/s1/a")
+    assert plan.places().get(requests[1].id) == ("advisory", "friend", "c/s1/a")

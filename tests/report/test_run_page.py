@@ -2,43 +2,60 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import hashlib
+import json
 import re
+import zlib
 from pathlib import Path
 
 import pytest
 
 from vibe_harness import evaluate
+from vibe_harness.errors import UserError
 from vibe_harness.pipeline.results import Results
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
-from vibe_harness.report.figures import MAX_VALUES, distribution_svg
-from vibe_harness.report.run_page import run_page
+from vibe_harness.report.run_page import MAX_VALUES, run_page, shifts_of, write_run_page
+from vibe_harness.report.samples import may_be_passed_on, pack_samples
 
 EVIL = '<script>fetch("//evil.example")</script>'
 OUTSIDE = re.compile(r"""(?:src|href|action|srcset|data)\s*=\s*["']?(?!\#|data:)[^"'\s>]|url\((?!\#)|@import""")
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, RunRecord]:
-    folder = tmp_path_factory.mktemp("run")
-    [results] = evaluate("simulated", ["advisory"], dimensions=["gender"], tau=3, permutations=99, output_path=folder)
-    return results, RunFolder(folder).record()
+def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    path = tmp_path_factory.mktemp("run")
+    evaluate("simulated", ["advisory"], dimensions=["gender"], tau=3, permutations=99, output_path=path)
+    return RunFolder(path)
+
+
+@pytest.fixture(scope="module")
+def ran(folder: RunFolder) -> tuple[Results, RunRecord]:
+    from vibe_harness.pipeline.results import read_results
+
+    return read_results(folder.results), folder.record()
 
 
 def renamed(results: Results, value: str, name: str) -> Results:
-    """The results as if the model had given `name` in place of `value`, and a speaker's group were called so too."""
+    """The results as if the model had given `name` in place of `value`, and a clip were called so too."""
     [task] = results.tasks
-    scores = []
-    for score in task.scores:
-        detail = dict(score.detail)
-        if "distribution" in detail:
-            detail["distribution"] = {
-                group: {name if v == value else v: share for v, share in shares.items()}
-                for group, shares in detail["distribution"].items()
-            }
-        scores.append(dataclasses.replace(score, detail=detail))
+    text = json.dumps([dataclasses.asdict(score) for score in task.scores])
+    scores = [
+        dataclasses.replace(score, detail=said["detail"])
+        for score, said in zip(task.scores, json.loads(text.replace(json.dumps(value), json.dumps(name))), strict=True)
+    ]
     changed = dataclasses.replace(task, scores=scores, warnings=[*task.warnings, f"{name}: a warning"])
     return dataclasses.replace(results, tasks=[changed], bad_clips={name: "broken"})
+
+
+def markup(page: str) -> str:
+    """The page without its own script."""
+    return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+
+
+def unpacked(text: str) -> object:
+    return json.loads(zlib.decompress(base64.b64decode(text), -zlib.MAX_WBITS))
 
 
 def test_the_page_is_whole_and_fetches_nothing(ran: tuple[Results, RunRecord]) -> None:
@@ -53,30 +70,75 @@ def test_the_page_is_whole_and_fetches_nothing(ran: tuple[Results, RunRecord]) -
     assert page == run_page(*ran)  # same results, same page
 
 
-def test_figures_show_the_groups(ran: tuple[Results, RunRecord]) -> None:
+def test_the_only_script_that_may_run_is_the_pages_own(folder: RunFolder, tmp_path: Path) -> None:
+    write_run_page(folder, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    [script] = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src &#39;sha256-{digest}&#39;" in page or f"script-src 'sha256-{digest}'" in page
+    assert not OUTSIDE.search(markup(page))
+
+
+def test_every_answer_is_in_the_page_with_what_was_read_in_it(folder: RunFolder) -> None:
+    record = folder.record()
+    samples = pack_samples(folder, record, folder.path)
+    index = unpacked(samples.index)
+    texts = [answer for pack in samples.packs for answer in unpacked(pack)]
+    stored = [json.loads(line) for line in folder.responses.read_text(encoding="utf-8").splitlines()]
+    assert {(request, text) for request, text, _ in texts} == {(one["request"], one["text"]) for one in stored}
+    assert samples.answers == len(stored) == len(index["task"])
+    for place, (request, _, raw) in enumerate(texts):
+        read = {
+            index["attributes"][name]: [index["words"][w] for w in words] for name, *words in index["values"][place]
+        }
+        asked = next(one for one in stored if one["request"] == request)
+        assert index["clips"]["id"][index["clip"][place]] == asked["clip"]
+        assert set(read) == {"activity"}
+        assert raw == [[]] if read["activity"][0].startswith("(") else len(raw[0]) >= len(read["activity"])
+    assert (folder.path / index["sound"] / index["clips"]["file"][0]).is_file()  # where the page looks for a clip
+
+
+def test_a_clip_that_may_not_be_passed_on_is_not_played(folder: RunFolder) -> None:
+    closed = dataclasses.replace(folder.record(), corpus_licence="all rights reserved")
+    assert unpacked(pack_samples(folder, closed, folder.path).index)["sound"] is None
+    for licence, may in {
+        "Apache-2.0": True, "ODbL 1.0": True, "CC BY-NC-SA": True, "CC BY-NC 4.0; Apache-2.0": True, None: False,
+        "none stated": False, "CC BY 4.0; see its page on the hub": False,
+    }.items():  # fmt: skip
+        assert may_be_passed_on(licence) is may, licence
+
+
+def test_groups_stand_by_their_bars_with_their_numbers(ran: tuple[Results, RunRecord]) -> None:
+    [shift] = shifts_of(ran[0].tasks[0])
+    assert shift.groups == tuple(ran[0].tasks[0].groups)
+    score = next(s for s in ran[0].tasks[0].scores if s.attribute == "activity" and s.metric == "ntvd")
+    spread = [abs(shares[0] - shares[1]) for _, shares in shift.rows]
+    assert spread == sorted(spread, reverse=True)  # of two groups, what carries the shift is what differs most
+    for value, shares in shift.rows:
+        assert shares == tuple(score.detail["distribution"][group].get(value, 0.0) for group in shift.groups)
     page = run_page(*ran)
-    [figure] = re.findall(r"<figure.*?</figure>", page, re.DOTALL)
-    assert figure.count("<svg") == 1 and "activity by gender" in figure
     for group, coverage in ran[0].tasks[0].groups.items():
-        assert f"{group} (n = {coverage.readings['activity']['value']})" in figure
+        assert f"{group} n = {coverage.readings['activity']['value']}" in page
+    assert len(shift.rows) <= MAX_VALUES
 
 
 def test_what_a_model_wrote_is_no_markup(ran: tuple[Results, RunRecord]) -> None:
     results, record = ran
     detail = next(s.detail for s in results.tasks[0].scores if s.attribute == "activity" and s.metric == "ntvd")
-    value = next(iter(next(iter(detail["distribution"].values()))))
+    value = detail["contributions"][0]["value"]
     record = dataclasses.replace(record, tasks=[dataclasses.replace(record.tasks[0], prompts={"default": EVIL})])
     page = run_page(renamed(results, value, EVIL), record)
-    assert "<script" not in page and "&lt;script" in page
+    assert "<script" not in page and page.count("&lt;script") >= 4
     assert not OUTSIDE.search(page)
+    page = run_page(renamed(results, value, "a\x00b\u202ec\ud800"), record)
+    assert not any(sign in page for sign in "\x00\u202e")
 
 
-def test_a_figure_draws_the_largest_shifts_and_says_what_it_leaves_out() -> None:
-    shares = {f"v{n:02}": 0.01 for n in range(30)} | {"much": 0.7, "$x^2$ \x00": 0.0}
-    other = shares | {"much": 0.1, "$x^2$ \x00": 0.6}
-    svg = distribution_svg("a title", {"a": shares, "b": other}, {"a": 100, "b": 50})
-    assert "much" in svg and "$x^2$" in svg and f"{32 - MAX_VALUES} more values not shown" in svg
-    assert "a (n = 100)" in svg and "b (n = 50)" in svg
+def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:
+    empty = RunFolder(tmp_path)
+    empty.asked.write_bytes(folder.asked.read_bytes())
+    with pytest.raises(UserError, match="no such file"):
+        write_run_page(empty, tmp_path / "page.html")
 
 
 def test_the_command_writes_the_page_into_the_run_folder(tmp_path: Path) -> None:
@@ -88,3 +150,5 @@ def test_the_command_writes_the_page_into_the_run_folder(tmp_path: Path) -> None
     done = CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)
     assert done.exit_code == 0 and str(tmp_path / "report.html") in done.output
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    with RunFolder(tmp_path).locked(), pytest.raises(UserError, match="another process"):
+        CliRunner().invoke(command, [str(tmp_path)], catch_exceptions=False)

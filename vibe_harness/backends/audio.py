@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 
 import numpy as np
 
+from vibe_harness.backends.long_clips import split
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Request, Waveform
 
 
 def clip_of(request: Request, card: ModelCard) -> Waveform | None:
-    """The decoded clip of a request, or None where it has none; cut to the card's length where the card says so.
+    """As pieces_of, for engines that take one clip in a request: check_options lets no card split clips for them."""
+    pieces = pieces_of(request, card)
+    if len(pieces) > 1:
+        raise EngineError(f"{request.clip}: came in {len(pieces)} pieces, and the backend '{card.backend}' takes one")
+    return pieces[0] if pieces else None
+
+
+def pieces_of(request: Request, card: ModelCard) -> list[Waveform]:
+    """The decoded clip of a request; none where it has none. A clip longer than the model takes is cut or split.
 
     Raises EngineError where the harness itself went wrong: a clip for a model that takes none, at another rate than
     the model's, too long for it, empty, or not finite. An engine would answer such a clip as if it had heard it.
     """
     if request.audio is None:
-        return None
+        return []
     if not card.audio:
         raise EngineError(f"{request.clip}: the model '{card.model}' takes no audio (audio: false on its card)")
     wave = request.audio()
@@ -27,12 +37,15 @@ def clip_of(request: Request, card: ModelCard) -> Waveform | None:
         raise EngineError(f"{request.clip}: came at {wave.rate} Hz, but '{card.model}' takes {card.sample_rate} Hz")
     if wave.samples.ndim != 1 or not len(wave.samples) or not np.isfinite(wave.samples).all():
         raise EngineError(f"{request.clip}: not a mono clip of finite samples")
-    seconds = len(wave.samples) / wave.rate
-    if card.max_seconds is not None and seconds > card.max_seconds:
+    # rounded up: resampling may have added part of a sample to a clip that is just as long as the limit
+    if card.max_seconds is not None and len(wave.samples) > math.ceil(card.max_seconds * wave.rate):
+        seconds = len(wave.samples) / wave.rate
         if card.long_clips == "refuse":
             raise EngineError(f"{request.clip}: lasts {seconds:.1f} s, but '{card.model}' takes {card.max_seconds:g} s")
-        return Waveform(wave.samples[: int(card.max_seconds * wave.rate)], wave.rate)
-    return wave
+        if card.long_clips == "split":
+            return split(wave, card.max_seconds)
+        return [Waveform(wave.samples[: int(card.max_seconds * wave.rate)], wave.rate)]
+    return [wave]
 
 
 def wav_bytes(wave: Waveform) -> bytes:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
-from vibe_harness.backends.audio import clip_of, wav_bytes
-from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
+from vibe_harness.backends.audio import pieces_of, wav_bytes
+from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.ending import outcome_of
-from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.protocol import Options
-from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import ModelCard
-from vibe_harness.errors import EngineError, UserError
+from vibe_harness.backends.server import ServerEngine
+from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
 PROBE_TIMEOUT_MS = 20_000
@@ -37,44 +36,34 @@ class GeminiConnection(ServerConnection):
     """What cannot change an answer."""
 
     base_url: str | None = Field(None, pattern=r"^https?://[^@?]+$", description="another address than Google's")
-    api_key_env: str = Field("GEMINI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    api_key_env: str | None = Field("GEMINI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
-class GeminiEngine:
-    """One Gemini model. The model is looked up when it is opened."""
+class GeminiEngine(ServerEngine):
+    """One Gemini model."""
 
     Arguments = GeminiArguments
     Connection = GeminiConnection
+    package = "google.genai"
+    extra = "gemini"
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        try:
-            from google import genai
-            from google.genai import types
-        except ImportError:
-            raise UserError(
-                f"the model '{card.model}' needs the google-genai package: pip install 'vibe-harness[gemini]'"
-            ) from None
-        self.card = card
-        self.arguments = GeminiArguments.model_validate(card.args)
-        self.connection = GeminiConnection.model_validate(card.connection)
-        self._key = read_key(self.connection.api_key_env)
-        self._dispatcher = Dispatcher(self.connection)
-        self._client: Any = genai.Client(
+    def _open(self) -> Any:
+        from google import genai
+        from google.genai import types
+
+        return genai.Client(
             api_key=self._key,
             vertexai=False,
             http_options=types.HttpOptions(
                 base_url=self.connection.base_url,
                 api_version="v1beta",
                 timeout=int(self.connection.timeout_s * 1000),
-                # Once: Dispatcher retries, and honours Retry-After. Without this, the SDK retries after 1 to 10 s.
-                retry_options=types.HttpRetryOptions(attempts=1),
+                retry_options=types.HttpRetryOptions(attempts=1),  # without this, the SDK retries after 1 to 10 s
             ),
         )
-        try:
-            self._dispatcher.wait_for(self._probe())
-        except BaseException:
-            self.close()
-            raise
+
+    async def _leave(self) -> None:
+        await self._client.aio.aclose()
 
     def describe(self) -> Mapping[str, str]:
         """SDK, address, and whether the model decodes greedily."""
@@ -89,20 +78,12 @@ class GeminiEngine:
             "temperature": greedy,
         }
 
-    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
-        return self._dispatcher.run(requests, self._prepare, self._send)
-
-    def close(self) -> None:
-        """Cancel what is under way and close the connections."""
-        self._dispatcher.close(self._client.aio.aclose)
-
     def _prepare(self, request: Request) -> tuple[list[Any], Any]:
         """Contents, the clip ahead of the words, and settings."""
         from google.genai import types
 
-        wave = clip_of(request, self.card)
-        parts = [] if wave is None else [types.Part.from_bytes(data=wav_bytes(wave), mime_type="audio/wav")]
+        pieces = pieces_of(request, self.card)
+        parts = [types.Part.from_bytes(data=wav_bytes(wave), mime_type="audio/wav") for wave in pieces]
         parts.append(types.Part.from_text(text=request.prompt))
         thinking = {
             name: value
@@ -131,7 +112,6 @@ class GeminiEngine:
         return read_reply(request.id, reply, time.monotonic() - started)
 
     async def _probe(self) -> None:
-        """Find the model, so that a wrong key or name stops the run before its first request."""
         try:
             await self._call(
                 self._client.aio.models.get, model=self.card.id, config={"http_options": {"timeout": PROBE_TIMEOUT_MS}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -34,14 +35,8 @@ def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, 
     if len(clips) < 2:
         raise ValueError("the hearing check needs two clips")
 
-    def silence() -> Waveform:
-        first = clips[0][1]()
-        return Waveform(np.zeros_like(first.samples), first.rate)
-
-    asked = {
-        digest(["hearing", name, position]): (name, audio)
-        for position, (name, audio) in enumerate([*clips, (SILENCE, silence)])
-    }
+    heard: list[tuple[str, Callable[[], Waveform]]] = [*clips, (SILENCE, partial(_silence, clips[0][1]))]
+    asked = {digest(["hearing", name, position]): (name, audio) for position, (name, audio) in enumerate(heard)}
     answers: dict[str, str] = {}
     for response in backend.generate(
         Request(key, "hearing", "check", name, PROMPT, Generation(MAX_TOKENS), audio)
@@ -57,3 +52,9 @@ def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, 
             "and for silence. Check its card and its server; --no-hearing-check runs it all the same"
         )
     return Heard(answers)
+
+
+def _silence(clip: Callable[[], Waveform]) -> Waveform:
+    """As long as the clip."""
+    heard = clip()
+    return Waveform(np.zeros_like(heard.samples), heard.rate)

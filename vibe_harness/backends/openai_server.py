@@ -5,20 +5,21 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from vibe_harness.backends.audio import clip_of, wav_bytes
+from vibe_harness.backends.audio import pieces_of, wav_bytes
 from vibe_harness.backends.chat_reply import read_reply
-from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
-from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
+from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.server import ServerEngine
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
-from vibe_harness.errors import EngineError, UserError
+from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
 OURS = frozenset({"model", "messages", "max_tokens", "max_completion_tokens", "temperature", "seed", "top_p",
@@ -54,9 +55,6 @@ class OpenAIConnection(ServerConnection):
     """What cannot change an answer."""
 
     base_url: str = Field("http://localhost:8000/v1", description="address of the server, /v1 included")
-    api_key_env: str | None = Field(
-        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
-    )
 
     @field_validator("base_url")
     @classmethod
@@ -69,39 +67,33 @@ class OpenAIConnection(ServerConnection):
         return value.rstrip("/")
 
 
-class OpenAIEngine:
-    """One model on one server. The server is looked for when it is opened; the clip goes ahead of the words."""
+class OpenAIEngine(ServerEngine):
+    """One model on one server that speaks the API of OpenAI."""
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
+    package = "openai"
+    extra = "openai"
 
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        try:
-            import openai
-        except ImportError:
-            raise UserError(
-                f"the model '{card.model}' needs the openai package: pip install 'vibe-harness[openai]'"
-            ) from None
-        self.card = card
-        self.arguments = OpenAIArguments.model_validate(card.args)
-        self.connection = OpenAIConnection.model_validate(card.connection)
-        self._key = read_key(self.connection.api_key_env)
         self._answered = False
         self._served: list[str] = []  # the models that the server lists
         self._engine: str | None = None  # what the server is, where it says so
-        self._dispatcher = Dispatcher(self.connection)
-        self._client = openai.AsyncOpenAI(
+        super().__init__(card, tasks)
+
+    def _open(self) -> Any:
+        import openai
+
+        return openai.AsyncOpenAI(
             base_url=self.connection.base_url,
             api_key=self._key or "none",
-            max_retries=0,  # Dispatcher retries: it honours any Retry-After and slows down the other calls too
+            max_retries=0,
             timeout=self.connection.timeout_s,
             http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
         )
-        try:
-            self._dispatcher.wait_for(self._probe())
-        except BaseException:
-            self.close()
-            raise
+
+    async def _leave(self) -> None:
+        await self._client.close()
 
     def describe(self) -> Mapping[str, str]:
         """Engine, address and what of the settings is not sent."""
@@ -119,24 +111,13 @@ class OpenAIEngine:
             described["not_sent"] = ", ".join(self.arguments.omit)
         return described
 
-    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
-        return self._dispatcher.run(requests, self._body, self._send)
-
-    def close(self) -> None:
-        """Cancel what is under way and close the connections."""
-        self._dispatcher.close(self._client.close)
-
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _prepare(self, request: Request) -> dict[str, Any]:
         """The request's JSON body."""
-        wave = clip_of(request, self.card)
+        encoded = [base64.b64encode(wav_bytes(wave)).decode("ascii") for wave in pieces_of(request, self.card)]
         content: str | list[dict[str, Any]] = request.prompt
-        if wave is not None:
-            data = base64.b64encode(wav_bytes(wave)).decode("ascii")
-            content = [
-                {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
-                {"type": "text", "text": request.prompt},
-            ]
+        if encoded:
+            content = [{"type": "input_audio", "input_audio": {"data": data, "format": "wav"}} for data in encoded]
+            content.append({"type": "text", "text": request.prompt})
         system = self.card.layout.system
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         body: dict[str, Any] = {"model": self.card.id, "messages": [*messages, {"role": "user", "content": content}]}
@@ -153,14 +134,14 @@ class OpenAIEngine:
             body["response_format"] = {"type": "json_object"}
         return {**body, **self.arguments.extra_body}
 
-    async def _send(self, request: Request, body: dict[str, Any]) -> Response:
+    async def _send(self, request: Request, prepared: dict[str, Any]) -> Response:
         import openai
 
         started = time.monotonic()
         try:
             # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
             # them: that took half of the processor time, and a malformed reply passed.
-            reply = await self._client.post("/chat/completions", cast_to=object, body=body)
+            reply = await self._client.post("/chat/completions", cast_to=object, body=prepared)
         except openai.APIStatusError as error:
             return self._refusal(request, error)
         except openai.APITimeoutError:
@@ -192,7 +173,6 @@ class OpenAIEngine:
         )
 
     async def _probe(self) -> None:
-        """Find the server, and the model in its list where it has one, before the run's first request."""
         import openai
 
         url = self.connection.base_url

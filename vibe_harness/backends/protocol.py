@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -38,7 +38,7 @@ class Options(BaseModel):
 
 
 class Engine(Protocol):
-    """What a backend registers: its options and how to open it."""
+    """What a backend registers: its options and how to open it; `several_clips = True` where requests may hold some."""
 
     Arguments: type[Options]  # can change an answer: part of every response's key
     Connection: type[Options]  # cannot: addresses, retries, how many at once
@@ -60,8 +60,16 @@ BACKENDS: Registry[Engine] = Registry(
 )
 
 
+Opener = Callable[[ModelCard, Sequence[Task]], Backend]
+
+
+def open_backend(card: ModelCard, tasks: Sequence[Task]) -> Backend:
+    """The card's engine, started; closed by whoever opened it. Raises UserError or EngineError."""
+    return BACKENDS.get(card.backend)(card, tasks)
+
+
 def check_options(card: ModelCard) -> None:
-    """Raise UserError where a card gives its backend an argument that this backend does not take."""
+    """Raise UserError where a card asks something of its backend, by an argument or else, that it does not take."""
     engine = BACKENDS.get(card.backend)
     for part, given, options in (
         ("args", card.args, engine.Arguments),
@@ -78,6 +86,11 @@ def check_options(card: ModelCard) -> None:
                     f"the backend '{card.backend}' takes no such argument. {did_you_mean(name, options.model_fields)}"
                 )
             raise UserError(f"model '{card.model}': {part}.{name}: {what}") from None
+    if card.long_clips == "split" and not getattr(engine, "several_clips", False):
+        raise UserError(
+            f"model '{card.model}': long_clips: the backend '{card.backend}' takes one clip in a request, so that a "
+            "longer one cannot come in pieces: say refuse or truncate"
+        )
 
 
 def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from vibe_harness.cards.aliases import read_aliases
 from vibe_harness.cards.digest import digest
+from vibe_harness.cards.faults import CardError, Faults
 from vibe_harness.cards.paths import find_file
-from vibe_harness.cards.schema import Attribute, Card, ModelCard, TaskCard
-from vibe_harness.cards.spelling import fold
+from vibe_harness.cards.schema import Card, ModelCard, TaskCard
 from vibe_harness.cards.templates import TemplateSet
-from vibe_harness.cards.yaml_file import CardSource, read_card, read_yaml
+from vibe_harness.cards.yaml_file import CardSource, read_card
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
 from vibe_harness.registry import did_you_mean
@@ -24,7 +26,6 @@ from vibe_harness.registry import did_you_mean
 PROMPT_VARIABLES = frozenset({"text"})
 EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
 
-T = TypeVar("T")
 AnyCard = TypeVar("AnyCard", bound=Card)
 
 
@@ -45,8 +46,10 @@ class Task:
     card: TaskCard
     path: Path
     templates: TemplateSet
+    sources: Mapping[str, str]  # template -> its text: every one that a prompt or the extraction takes
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
+    question_digest: str  # of the card and its templates: what can change an answer
 
     @property
     def name(self) -> str:
@@ -87,6 +90,21 @@ class Task:
         }
 
 
+def task_digests(
+    card: Mapping[str, Any], sources: Mapping[str, str], aliases: Mapping[str, Mapping[str, str]]
+) -> tuple[str, str]:
+    """Digest (32 hex digits) of all that a task is, and of what of it can change an answer: all but the aliases.
+
+    card: its fields but for the notes. sources: template -> text.
+    """
+    question = {
+        "card": dict(card),
+        "order": [list(card["prompts"]), list(card["extraction"]["attributes"])],  # the first prompt is the default
+        "templates": dict(sources),
+    }
+    return digest({**question, "aliases": {name: dict(said) for name, said in aliases.items()}}), digest(question)
+
+
 class CardIndex:
     """The cards of the library and of the user's own folders, found by name.
 
@@ -115,11 +133,8 @@ class CardIndex:
             if pattern.endswith((".yaml", ".yml")):
                 paths.setdefault(Path(pattern).resolve(), Path(pattern))
                 continue
-            matches = fnmatch.filter(sorted(files), pattern)
-            if not matches:
-                raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
-            for name in matches:
-                paths.setdefault(files[name].resolve(), files[name])
+            for path in self.matching(pattern):
+                paths.setdefault(path.resolve(), path)
         if not paths:
             raise UserError(f"no task was named. {did_you_mean('', files)}")
         tasks = [self.load_task(path) for path in paths.values()]
@@ -129,34 +144,61 @@ class CardIndex:
                 raise UserError(f"two of the cards asked for are named '{name}': rename one")
         return tasks
 
+    def matching(self, pattern: str) -> list[Path]:
+        """The task cards that a name or a glob stands for, sorted by name. Raises UserError where there is none."""
+        files = self._files("tasks")
+        matches = fnmatch.filter(sorted(files), pattern)
+        if not matches:
+            raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
+        return [files[name] for name in matches]
+
     def load_task(self, path: Path) -> Task:
-        """Load and check one task card, its templates and alias files."""
-        source, card = _load(path, TaskCard, "task", self._root_of(path))
-        roots = self._template_roots(path)
+        """Load and check one task card, its templates and alias files. Raises CardError with all that is wrong."""
+        task, faults = self.examine_task(path)
+        if task is None or faults:
+            raise CardError(faults)
+        return task
+
+    def examine_task(self, path: Path) -> tuple[Task | None, list[str]]:
+        """What a task card comes to, and all that is wrong with it.
+
+        The task is None where the card's own fields do not let it be made. With faults it is for a look, not for use.
+        """
+        faults = Faults()
+        with faults.at():
+            source = read_card(path, self.root_of(path))
+        if faults.found:
+            return None, faults.found
+        card: TaskCard | None = None
+        with faults.at():
+            card = _validated(source, TaskCard, "task")
+        if faults.found:
+            card = _without_unknown_fields(source.data, TaskCard)
+        return (self._bind(source, card, faults) if card else None), faults.found
+
+    def _bind(self, source: CardSource, card: TaskCard, faults: Faults) -> Task:
+        """The card with its templates and alias files."""
+        roots = self._template_roots(source.path)
         templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
         for variant, name in card.prompts.items():
-            texts |= _with_place(source, ["prompts", variant], partial(templates.check, name, PROMPT_VARIABLES))
-        template = card.extraction.template
-        texts |= _with_place(
-            source, ["extraction", "template"], partial(templates.check, template, EXTRACTION_VARIABLES)
-        )
+            with faults.at(source.place(["prompts", variant])):
+                texts |= templates.check(name, PROMPT_VARIABLES)
+        with faults.at(source.place(["extraction", "template"])):
+            texts |= templates.check(card.extraction.template, EXTRACTION_VARIABLES)
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
-                place = ["extraction", "attributes", attribute, "aliases"]
-                file = _with_place(source, place, partial(find_file, templates.roots, spec.aliases))
-                aliases[attribute] = _read_aliases(file, spec)
-        content = {
-            "card": card.model_dump(mode="json", exclude={"notes"}),
-            "order": [list(card.prompts), list(card.extraction.attributes)],  # the first prompt is the default
-            "templates": texts,
-            "aliases": aliases,
-        }
-        task = Task(card, path, templates, aliases, digest(content))
-        for variant in card.prompts:  # what only shows when rendered is told now, before any model starts
-            _with_place(source, ["prompts", variant], partial(task.prompt, variant, "words"))
-        _with_place(source, ["extraction", "template"], partial(task.extraction_prompt, "words"))
+                with faults.at(source.place(["extraction", "attributes", attribute, "aliases"])):
+                    aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
+        fields = card.model_dump(mode="json", exclude={"notes"})
+        task = Task(card, source.path, templates, texts, aliases, *task_digests(fields, texts, aliases))
+        if not faults.found:  # what only shows when rendered is told now, before any model starts
+            for variant in card.prompts:
+                with faults.at(source.place(["prompts", variant])):
+                    task.prompt(variant, "words")
+            with faults.at(source.place(["extraction", "template"])):
+                task.extraction_prompt("words")
         return task
 
     def model(self, name: str) -> ModelCard:
@@ -174,7 +216,7 @@ class CardIndex:
             if name not in files:
                 raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}")
             path = files[name]
-        return _load(path, ModelCard, "model", self._root_of(path))[1]
+        return _validated(read_card(path, self.root_of(path)), ModelCard, "model")
 
     def _files(self, folder: str) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -187,7 +229,7 @@ class CardIndex:
                 found[path.stem] = path
         return found
 
-    def _root_of(self, path: Path) -> Path:
+    def root_of(self, path: Path) -> Path:
         """The folder that a card may include from: its root's, or its own where it lies in none."""
         for root in self.roots:
             if any(path.resolve().is_relative_to((root / folder).resolve()) for folder in ("tasks", "models")):
@@ -195,7 +237,7 @@ class CardIndex:
         return path.parent
 
     def _template_roots(self, path: Path) -> tuple[Path, ...]:
-        root = self._root_of(path)
+        root = self.root_of(path)
         if root not in self.roots:  # a card of its own: templates beside it, or in templates/ beside tasks/
             own = path.parent.parent / "templates" if path.parent.name == "tasks" else path.parent
         else:
@@ -203,16 +245,38 @@ class CardIndex:
         return tuple(dict.fromkeys([own, library_root() / "templates"]))
 
 
-def _load(path: Path, model: type[AnyCard], kind: str, within: Path) -> tuple[CardSource, AnyCard]:
-    source = read_card(path, within)
+def _validated(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
+    """The card that a file holds. Raises CardError with every fault of its fields."""
     try:
         card = model.model_validate(source.data)
     except ValidationError as error:
-        raise UserError("\n".join(_explain(source, model, error))) from None
+        raise CardError(list(_explain(source, model, error))) from None
     name = getattr(card, kind)
-    if name != path.stem:
-        raise UserError(f"{source.place([kind])}: the card says '{kind}: {name}' but its file is named '{path.stem}'")
-    return source, card
+    if name != source.path.stem:
+        raise UserError(
+            f"{source.place([kind])}: the card says '{kind}: {name}' but its file is named '{source.path.stem}': "
+            "change one of the two"
+        )
+    return card
+
+
+def _without_unknown_fields(data: Mapping[str, Any], model: type[AnyCard]) -> AnyCard | None:
+    """The card less the fields that it may not have; None where that does not mend it."""
+    kept = copy.deepcopy(dict(data))
+    try:
+        return model.model_validate(kept)
+    except ValidationError as error:
+        for fault in error.errors():
+            if fault["type"] == "extra_forbidden":
+                *outer, last = fault["loc"]
+                holder: Any = kept
+                for key in outer:
+                    holder = holder[key]
+                del holder[last]
+    try:
+        return model.model_validate(kept)
+    except ValidationError:
+        return None
 
 
 def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
@@ -226,52 +290,12 @@ def _explain(source: CardSource, model: type[Card], error: ValidationError) -> I
             hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or mend its spelling."
             yield f"{place}: unknown field '{field}'. {hint}"
         elif fault["type"] == "missing":
-            yield f"{place}: the field '{field}' is missing"
+            yield f"{place}: the field '{field}' is missing: add it{_meaning(model, keys)}"
         else:
             yield f"{place}: {field}: {fault['msg'].removeprefix('Value error, ')}"
 
 
-def _with_place(source: CardSource, keys: Sequence[str], check: Callable[[], T]) -> T:
-    try:
-        return check()
-    except UserError as error:
-        raise UserError(f"{source.place(keys)}: {error}") from None
-
-
-def _read_aliases(path: Path, attribute: Attribute) -> dict[str, str]:
-    """Spelling -> canonical value, both as written.
-
-    Raises UserError where one spelling has two values, or aliases chain, once case, punctuation and number are folded;
-    and where a canonical value is not on a closed attribute's list.
-    """
-    source = read_yaml(path)
-    taken: dict[str, str] = {}  # folded spelling -> canonical value
-    for canonical, spellings in source.data.items():
-        if not isinstance(spellings, list) or not all(isinstance(s, str) for s in [canonical, *spellings]):
-            raise UserError(f"{source.place([str(canonical)])}: write it as 'canonical value: [spelling, spelling]'")
-        if attribute.values != "open" and canonical not in attribute.values:
-            raise UserError(
-                f"{source.place([canonical])}: '{canonical}' is not one of the card's values: "
-                f"{', '.join(attribute.values)}"
-            )
-        _claim(source, taken, canonical, canonical)
-    aliases: dict[str, str] = {}
-    for canonical, spellings in source.data.items():
-        for spelling in spellings:
-            _claim(source, taken, spelling, canonical)
-            aliases[spelling] = canonical
-    return aliases
-
-
-def _claim(source: CardSource, taken: dict[str, str], spelling: str, canonical: str) -> None:
-    folded = fold(spelling)
-    if not folded:
-        raise UserError(f"{source.place([canonical])}: '{spelling}' holds no letter or digit: remove it")
-    if folded in taken:
-        other = taken[folded]
-        what = "is itself the canonical value" if fold(other) == folded else "already stands for"
-        raise UserError(
-            f"{source.place([canonical])}: '{spelling}' {what} '{other}' (case, punctuation and number make no "
-            "difference): remove it here or there"
-        )
-    taken[folded] = canonical
+def _meaning(model: type[Card], keys: Sequence[str | int]) -> str:
+    """What a field of the card itself holds, in brackets, where its schema says so."""
+    field = model.model_fields.get(str(keys[0])) if len(keys) == 1 else None
+    return f" ({field.description})" if field and field.description else ""

@@ -128,8 +128,10 @@ class ModelCard(Card):
     audio: bool = Field(True, description="takes a clip; false for a text model, such as an extractor")
     layout: Layout = Layout()
     sample_rate: int = Field(16_000, ge=4_000, le=192_000, description="Hz; clips are resampled to it")
-    max_seconds: float | None = Field(None, gt=0, description="longest clip the model takes")
-    long_clips: Literal["refuse", "truncate"] = Field("refuse", description="what happens to a longer one")
+    max_seconds: float | None = Field(None, ge=0.1, description="longest clip the model takes")
+    long_clips: Literal["refuse", "truncate", "split"] = Field(
+        "refuse", description="what happens to a longer one; split: it comes in pieces, in one request"
+    )
     args: dict[str, Any] = Field({}, description="the backend's arguments that can change an answer")
     connection: dict[str, Any] = Field({}, description="the backend's arguments that cannot: address, retries, ...")
     audio_tokens_per_second: float | None = Field(None, gt=0, description="of a clip; for estimates alone")

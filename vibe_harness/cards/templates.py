@@ -45,6 +45,9 @@ class TemplateSet:
         )
         del self._environment.globals["lipsum"], self._environment.filters["random"]  # no two renderings would be alike
 
+    def __reduce__(self) -> tuple[type[TemplateSet], tuple[Sequence[Path]]]:
+        return TemplateSet, (self.roots,)  # to another process: its files are read anew there
+
     def _load(self, name: str) -> tuple[str, str, None]:
         path = find_file(self.roots, name)
         if name in self._parsed:

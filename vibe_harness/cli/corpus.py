@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vibe_harness.cli.new import new_corpus
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
@@ -22,7 +23,10 @@ BAR = 30  # letters of the longest bar
 
 @click.group(name="corpus")
 def command() -> None:
-    """Prepare, list, check and show corpora."""
+    """Prepare, list, check and show corpora, or begin one."""
+
+
+command.add_command(new_corpus)
 
 
 @command.command(name="prepare")
@@ -38,8 +42,7 @@ def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
 
     card, path = load_corpus_card(name)
     folder = output or data_folder() / "corpora" / card.corpus
-    with TerminalProgress().stage("checking clips", 0) as tick:
-        prepared = prepare(card, path, source, folder, _cores(), lambda done, total: tick(1))
+    prepared = prepare(card, path, source, folder, _cores(), TerminalProgress().stage)
     _print_corpus(prepared.corpus, prepared.audio, prepared.left_out)
     echo(f"Written to {folder}: README.md is its data card. Use it: --corpus {output or card.corpus}")
 
@@ -66,7 +69,7 @@ def list_corpora() -> None:
 @click.argument("name")
 def show_corpus(name: str) -> None:
     """Clips, speakers, hours and groups of corpus NAME (or of a manifest), and what was left out and why."""
-    from vibe_harness.corpora.preparing import read_left_out
+    from vibe_harness.corpora.prepared_folder import read_left_out
     from vibe_harness.corpora.registry import find_manifest
 
     corpus, checked = _checked(name)

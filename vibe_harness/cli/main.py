@@ -17,12 +17,16 @@ from vibe_harness.errors import HarnessError
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
+    "run-check": ("vibe_harness.cli.run_check", "Prove a run folder whole: every planned request has one outcome."),
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
-    "tasks": ("vibe_harness.cli.tasks", "List and show the tasks."),
+    "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),
+    "values": ("vibe_harness.cli.values", "List a run's values, and accept aliases for them."),
+    "tasks": ("vibe_harness.cli.tasks", "List, show, begin and check tasks."),
+    "models": ("vibe_harness.cli.models", "List, show, check and begin models."),
+    "corpus": ("vibe_harness.cli.corpus", "Prepare, list, check, show and begin corpora."),
+    "speech-set": ("vibe_harness.cli.speech_set", "Make a spoken question set from text."),
     "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),
-    "models": ("vibe_harness.cli.models", "List, show and check the models."),
-    "corpus": ("vibe_harness.cli.corpus", "Prepare, list, check and show corpora."),
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from vibe_harness.cli.new import new_model
 from vibe_harness.cli.options import parse_model_args
 from vibe_harness.cli.output import echo
 from vibe_harness.cli.tasks import CLIP_TEXT, INCLUDE_PATH, loaded
@@ -14,7 +15,10 @@ from vibe_harness.cli.tasks import CLIP_TEXT, INCLUDE_PATH, loaded
 
 @click.group(name="models")
 def command() -> None:
-    """List the models, show one, or check what it is going to be given."""
+    """List and show models, check what one is going to be given, or begin one."""
+
+
+command.add_command(new_model)
 
 
 @command.command(name="list")

@@ -14,14 +14,12 @@ from vibe_harness.cli.output import echo
 @click.option("--output", type=click.Path(path_type=Path), help="Default: report.html in the run folder.")
 def command(run: Path, output: Path | None) -> None:
     """Write the report of the run folder RUN as one HTML file."""
-    from vibe_harness.pipeline.files import written_aside
-    from vibe_harness.pipeline.results import read_results
     from vibe_harness.pipeline.run_folder import RunFolder
-    from vibe_harness.report.run_page import run_page
+    from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(run)
-    record = folder.record()
+    folder.record()  # before a lock is laid into what is no run folder
     path = output or run / "report.html"
-    with written_aside(path) as aside:
-        aside.write_text(run_page(read_results(folder.results), record), encoding="utf-8", errors="replace")
+    with folder.locked():
+        write_run_page(folder, path)
     echo(path)

@@ -75,6 +75,10 @@ from vibe_harness.cli.options import parse_model_args, read_config, split_commas
     help="Ask N answered requests again, one by one; the results say how many answers differ.",
 )
 @click.option("--max-requests", type=click.IntRange(min=1), help="Ask the model no more than this, this time.")
+@click.option("--executor", default="local", show_default=True, help="Where engines run: local or ray.")
+@click.option(
+    "--executor-args", multiple=True, callback=parse_model_args, help="For ray: workers=8,gpus=1,address=auto"
+)
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),

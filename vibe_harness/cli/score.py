@@ -11,14 +11,35 @@ from vibe_harness.cli.options import split_commas
 
 @click.command(name="score")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--dimension", "dimensions", multiple=True, callback=split_commas, help="Default: those of the run.")
+@click.option(
+    "--dimension",
+    "dimensions",
+    multiple=True,
+    callback=split_commas,
+    help="Default: those of the run. gender:accent crosses two.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Default: the run's own.")
 @click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option(
+    "--also-test",
+    multiple=True,
+    callback=split_commas,
+    help="Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
+)
 @click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-def command(run: Path, dimensions: list[str], seed: int | None, tau: int, permutations: int, as_json: bool) -> int:
+def command(
+    run: Path,
+    dimensions: list[str],
+    seed: int | None,
+    tau: int,
+    also_test: list[str],
+    permutations: int,
+    as_json: bool,
+) -> int:
     """Score the run folder RUN again; the scores replace those in its results.json."""
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
+    from vibe_harness.metrics.published import known_tests
     from vibe_harness.metrics.registry import Settings
     from vibe_harness.pipeline.results import to_json, write_results
     from vibe_harness.pipeline.run_folder import RunFolder
@@ -27,7 +48,12 @@ def command(run: Path, dimensions: list[str], seed: int | None, tau: int, permut
     folder = RunFolder(run)
     record = folder.record()
     with folder.locked():
-        settings = Settings(tau=tau, permutations=permutations, seed=record.seed if seed is None else seed)
+        settings = Settings(
+            tau=tau,
+            permutations=permutations,
+            seed=record.seed if seed is None else seed,
+            also_test=known_tests(also_test),
+        )
         results = score_run(folder, settings, dimensions, TerminalProgress())
         write_results(folder.results, results)
     if as_json:

@@ -1,15 +1,20 @@
-"""`vibe-harness tasks`: what tasks there are, and what one asks."""
+"""`vibe-harness tasks`: what tasks there are, what one asks, a new one, and what a run would trip over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from vibe_harness.cli.new import new_task
 from vibe_harness.cli.output import echo
 from vibe_harness.errors import UserError
+
+if TYPE_CHECKING:
+    from vibe_harness.authoring.checking import Checked
+    from vibe_harness.cards.schema import TaskCard
 
 INCLUDE_PATH = click.option(
     "--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards."
@@ -21,7 +26,10 @@ CLIP_TEXT = "[what the clip says]"  # for prompts that quote it
 
 @click.group(name="tasks")
 def command() -> None:
-    """List the tasks, or show one."""
+    """List, show, begin and check tasks."""
+
+
+command.add_command(new_task)
 
 
 @command.command(name="list")
@@ -35,17 +43,17 @@ def list_tasks(include_path: tuple[Path, ...], dimension: str | None, corpus: st
     from vibe_harness.cli.terminal import print_table
 
     index = CardIndex(include_path)
-    rows = []
     tasks, broken = loaded(index.load_task, index.task_files().values())
-    for task in tasks:
-        card = task.card
-        corpora = {name for names in card.dimensions.values() for name in names}
-        if (dimension and dimension not in card.dimensions) or (corpus and corpus not in corpora):
-            continue
-        if kind and kind != card.kind:
-            continue
-        dimensions = "\n".join(f"{name}: {', '.join(names)}" for name, names in card.dimensions.items())
-        rows.append([card.task, card.kind, card.description, dimensions, ", ".join(card.extraction.attributes)])
+    cards = [task.card for task in tasks]
+    corpora = {name for card in cards for names in card.dimensions.values() for name in names}
+    _check_filter("--dimension", dimension, {name for card in cards for name in card.dimensions})
+    _check_filter("--corpus", corpus, corpora)
+    _check_filter("--kind", kind, {card.kind for card in cards})
+    rows = []
+    for card in cards:
+        if _is_meant(card, dimension, corpus) and kind in (None, card.kind):
+            dimensions = "\n".join(f"{name}: {', '.join(names)}" for name, names in card.dimensions.items())
+            rows.append([card.task, card.kind, card.description, dimensions, ", ".join(card.extraction.attributes)])
     print_table(["task", "kind", "what", "dimensions", "attributes"], rows)
     if broken:
         raise broken
@@ -76,6 +84,56 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
             echo(f"compared by {dimension}: {', '.join(names)}")
         echo(f"up to {card.generation.max_tokens} tokens, temperature {card.generation.temperature:g}")
         echo(f"metrics: {', '.join(card.metrics)}")
+
+
+@command.command(name="check")
+@click.argument("cards", nargs=-1, required=True, metavar="TASK...")
+@INCLUDE_PATH
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+def check_tasks(cards: tuple[str, ...], include_path: tuple[Path, ...], as_json: bool) -> None:
+    """Find everything that a run with a TASK (a card's file or name, or a folder of cards) would trip over.
+
+    Reads the card, its templates and its aliases, looks at every prompt, and tries the whole way on three clips with
+    the simulated model. Exits with 2 where there is something to mend.
+    """
+    import json
+
+    from vibe_harness.authoring import checking
+
+    checked = checking.check_tasks(cards, include_path)
+    if as_json:
+        echo(json.dumps([one.as_json() for one in checked], indent=2))
+    else:
+        for one in checked:
+            _show_checked(one)
+    if any(one.findings for one in checked):
+        raise click.exceptions.Exit(2)
+
+
+def _show_checked(checked: Checked) -> None:
+    if checked.findings:
+        echo(f"{checked.card}: {len(checked.findings)} to mend")
+        for finding in checked.findings:
+            echo(f"  {finding}")
+        return
+    echo(f"{checked.card}: nothing to mend")
+    for variant, prompt in checked.prompts.items():
+        echo(f"\nprompt '{variant}':\n{prompt}\n")
+
+
+def _check_filter(option: str, wanted: str | None, known: set[str]) -> None:
+    """Raise UserError for a filter that no task answers to."""
+    if wanted is not None and wanted not in known:
+        from vibe_harness.registry import did_you_mean
+
+        raise UserError(f"{option} {wanted}: no task has it. {did_you_mean(wanted, known)}")
+
+
+def _is_meant(card: TaskCard, dimension: str | None, corpus: str | None) -> bool:
+    """Whether a task compares that dimension, over that corpus; None for any."""
+    return any(
+        dimension in (None, name) and (corpus is None or corpus in names) for name, names in card.dimensions.items()
+    )
 
 
 def loaded(load: Callable[[K], T], keys: Iterable[K]) -> tuple[list[T], UserError | None]:

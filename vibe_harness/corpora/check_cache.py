@@ -54,7 +54,7 @@ def load_checks(path: Path, root: Path) -> dict[str, Entry]:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = pq.ParquetFile(path).read()
     except (OSError, pa.ArrowInvalid):
         return {}
     if (table.schema.metadata or {}).get(_KEY) != _stamp(root):

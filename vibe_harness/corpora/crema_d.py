@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
 
+from vibe_harness.corpora.hub import HubRow, write_table
 from vibe_harness.corpora.importing import FileNames, Importer, LeftOut, Listing, folders, not_found, require_columns
 from vibe_harness.corpora.tables import read_rows
+from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
 SENTENCES = {
@@ -65,6 +68,26 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
     return Listing(root, clips, left_out, notes)
 
 
+def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
+    """Rows of a copy on the hub: the audio's own name says actor, sentence, emotion and level; sex is a column.
+
+    age, race and ethnicity are taken where the copy has them. Written to `work` as the release is laid out, then read.
+    """
+    actors: dict[str, dict[str, str]] = {}
+    for row in rows:
+        name = row.audio_name() or PurePosixPath(row.text("file", "filename", "path")).name
+        actor = name.partition("_")[0]
+        facts = {"ActorID": actor, "Sex": row.text("sex", "gender", "Sex", "speaker_sex", "speaker_gender")}
+        for column in ("Age", "Race", "Ethnicity"):
+            known = [key for key in (column, column.lower(), f"speaker_{column.lower()}") if key in row.cells]
+            facts[column] = row.text(*known) if known else ""
+        if actors.setdefault(actor, facts) != facts:
+            raise UserError(f"{row.place}: actor {actor} is {facts} here, and {actors[actor]} in an earlier row")
+        row.write_audio(work, "AudioWAV", f"{PurePosixPath(name).stem}.wav")
+    write_table(work / DEMOGRAPHICS, actors.values())
+    return read(work, work, corpus)
+
+
 def _actors(path: Path) -> dict[str, dict[str, str]]:
     def check(_: str, columns: list[str]) -> None:
         require_columns(path, columns, ["ActorID", "Age", "Sex", "Race", "Ethnicity"])
@@ -100,4 +123,6 @@ IMPORTER = Importer(
     licence="ODbL 1.0",
     looks_for=f"{DEMOGRAPHICS} with AudioWAV/ beside it",
     read=read,
+    columns=("gender", "age", "race", "ethnicity", "emotion", "level", "sentence_id"),
+    hub=read_hub,
 )

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from vibe_harness.errors import UserError
-from vibe_harness.records import Clip
+from vibe_harness.records import Clip, group_in
 from vibe_harness.registry import did_you_mean
 
 
@@ -20,8 +20,9 @@ def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
     """
     groups: dict[str, list[Clip]] = defaultdict(list)
     for clip in clips:
-        if dimension in clip.groups:
-            groups[clip.groups[dimension]].append(clip)
+        group = group_in(clip.groups, dimension)
+        if group is not None:
+            groups[group].append(clip)
     if not groups:
         known = {name for clip in clips for name in clip.groups}
         raise UserError(f"no clip has the dimension '{dimension}'. {did_you_mean(dimension, known)}")
@@ -51,7 +52,7 @@ def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], see
     random_state = random.Random(seed)
     cells: dict[tuple[str | None, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, clip in enumerate(clips):
-        cell = tuple(clip.groups.get(dimension) for dimension in dimensions)
+        cell = tuple(group_in(clip.groups, dimension) for dimension in dimensions)
         cells[cell][clip.speaker].append(index)
     queues = []
     for speakers in cells.values():

@@ -7,10 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 from vibe_harness.registry import Registry
+
+if TYPE_CHECKING:
+    from vibe_harness.corpora.hub import HubRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,9 @@ class Importer:
     licence: str
     looks_for: str  # in words: which files it needs
     read: Callable[[Path, Path, str], Listing]  # source folder, a folder to write to, the corpus's name
-    hub: Callable[[str, Path, str], Listing] | None = None  # the same from a hub id, where it can
+    hub: Callable[[Iterable[HubRow], Path, str], Listing] | None = None  # the same from rows of the hub
     synthetic: bool = False
+    columns: tuple[str, ...] = ()  # groups that its clips may have, so that a task card can be checked without it
 
 
 IMPORTERS: Registry[Importer] = Registry(

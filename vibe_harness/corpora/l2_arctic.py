@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
+from vibe_harness.corpora.hub import HubRow
 from vibe_harness.corpora.importing import Importer, LeftOut, Listing, folders, not_found
 from vibe_harness.corpora.sources import open_source
+from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
 # First language and gender of each speaker, as the corpus's own documentation has them (SKA is a woman).
@@ -65,6 +68,23 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
     return Listing(source, clips, left_out, notes)
 
 
+def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
+    """Rows of a copy on the hub, written to `work` as the release is laid out, then read.
+
+    Needs a column of speakers (ABA, SKA, ...); the sentence is in the audio's own name or in a column.
+    """
+    for row in rows:
+        speaker = row.text("speaker", "speaker_id", "speaker_code", "speaker_name")
+        match = _NAME.search(row.audio_name()) or _NAME.search(row.text("utterance_id", "id", "file", "path"))
+        if not match:
+            raise UserError(f"{row.place}: no sentence (arctic_a0001 or the like) in the name of its audio")
+        row.write_audio(work, speaker, "wav", f"{match[0]}.wav")
+        text = row.path(work, speaker, "transcript", f"{match[0]}.txt")
+        text.parent.mkdir(exist_ok=True)
+        text.write_text(row.text("text", "transcript", "transcription", "sentence"), encoding="utf-8")
+    return read(work, work, corpus)
+
+
 def _unpacked(source: Path, work: Path) -> Path:
     """The release as it comes: a zip for each speaker."""
     archives = sorted(path for path in source.glob("*.zip") if path.stem in FACTS)
@@ -91,4 +111,6 @@ IMPORTER = Importer(
     licence="CC BY-NC 4.0",
     looks_for="a folder of each speaker (ABA, SKA, ...) with wav/ and transcript/ in it, or its zip (ABA.zip, ...)",
     read=read,
+    columns=("gender", "accent", "first_language", "sentence_id"),
+    hub=read_hub,
 )

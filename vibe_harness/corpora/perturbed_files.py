@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import soundfile
 
 from vibe_harness.corpora.audio import BadAudio, CheckedAudio, check_audio, decode
-from vibe_harness.corpora.card import CorpusCard, Perturbation
+from vibe_harness.corpora.card import Perturbation
 from vibe_harness.corpora.importing import LeftOut
 from vibe_harness.corpora.perturbing import perturbed, swap_speakers
 from vibe_harness.errors import UserError
@@ -19,43 +20,57 @@ from vibe_harness.records import Clip
 
 
 def perturb_files(
-    root: Path, clips: Sequence[Clip], card: CorpusCard, folder: Path, workers: int
-) -> tuple[list[Clip], list[LeftOut], Path, dict[str, CheckedAudio]]:
-    """Write each clip, changed as the card says, below folder/audio: 32-bit float WAV, mono, at the clip's own rate.
+    root: Path,
+    clips: Sequence[Clip],
+    change: Perturbation,
+    seed: int,
+    target: Path,
+    workers: int,
+    tick: Callable[[int], None],
+) -> tuple[list[Clip], list[LeftOut], dict[str, CheckedAudio]]:
+    """Write each clip, changed, below `target`: 32-bit float WAV, mono, at the clip's own rate.
 
-    Returns the clips with their new files, those that fell, the new root, and the checks of the new files.
+    target: a folder that holds nothing but these changes of these clips; where it exists, it is whole, and kept.
+    Returns the clips with their files below it, those that fell, and the checks of the new files.
     """
-    assert card.perturb is not None
-    change = card.perturb
     left_out: list[LeftOut] = []
     if change.swap_speakers:
-        clips, left_out = swap_speakers(clips, card.select.seed)
-    target, aside = folder / "audio", folder / "audio.part"
+        clips, left_out = swap_speakers(clips, seed)
+    aside = target.with_name(target.name + ".part")
     shutil.rmtree(aside, ignore_errors=True)
+    folder = target if target.is_dir() else aside
     audio: dict[str, CheckedAudio] = {}
     done: list[Clip] = []
     try:
         with ThreadPoolExecutor(max(1, workers)) as pool:
-            for clip, checked in pool.map(lambda clip: _write_one(root, clip, change, aside), clips):
+            for clip, checked in pool.map(lambda clip: _changed(root, clip, change, folder), clips):
                 done.append(clip)
                 audio[clip.file] = checked
-        shutil.rmtree(target, ignore_errors=True)
-        aside.replace(target)
+                tick(1)
+        if done and folder is aside:
+            aside.replace(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return done, left_out, target, audio
+    return done, left_out, audio
 
 
-def _write_one(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tuple[Clip, CheckedAudio]:
-    wave = decode(root / clip.file)
-    if isinstance(wave, BadAudio):
-        raise UserError(f"{root / clip.file}: {wave.reason}")
-    changed = perturbed(wave, change, clip)
+def _changed(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tuple[Clip, CheckedAudio]:
     file = f"{clip.id.partition('/')[2]}.wav"
     path = folder / file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(path, changed.samples, changed.rate, subtype="FLOAT")
+    if not path.is_file():
+        _write(root / clip.file, clip, change, path)
     checked = check_audio(path, silence=change.silence)
     if isinstance(checked, BadAudio):
         raise UserError(f"{root / clip.file}: once changed, {checked.reason}")
     return replace(clip, file=file), checked
+
+
+def _write(source: Path, clip: Clip, change: Perturbation, path: Path) -> None:
+    wave = decode(source)
+    if isinstance(wave, BadAudio):
+        raise UserError(f"{source}: {wave.reason}")
+    changed = perturbed(wave, change, clip)
+    file = io.BytesIO()  # a full disk is then Python's to tell: libsndfile keeps it to itself
+    soundfile.write(file, changed.samples, changed.rate, format="WAV", subtype="FLOAT")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(file.getvalue())

@@ -7,7 +7,6 @@ import json
 import shutil
 import stat
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from vibe_harness.errors import UserError
@@ -72,10 +71,11 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def disk_error(path: Path, error: OSError) -> UserError:
-    """A failed write in words: the disk is full, or may not be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    """A failed read or write in words: the disk is full, or a file may not be used. path: where it names none."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return UserError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
-    return UserError(f"{path}: cannot be written: {error.strerror or error}")
+    where = error.filename if isinstance(error.filename, str) else path
+    return UserError(f"{where}: cannot be used: {error.strerror or error}")
 
 
 def _merge(source: Path, target: Path) -> None:
@@ -94,10 +94,3 @@ def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
         raise UserError(f"{archive}: holds '{name}', a path that climbs out of the folder: nothing was unpacked")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise UserError(f"{archive}: holds '{name}', a link: nothing was unpacked")
-
-
-def files_below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Paths below a folder, sorted, with forward slashes, of files with one of the suffixes (any case)."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in suffixes and path.is_file():
-            yield path.relative_to(folder).as_posix()

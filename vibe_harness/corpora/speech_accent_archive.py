@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+from vibe_harness.corpora.hub import HubRow, write_table
 from vibe_harness.corpora.importing import FileNames, Importer, LeftOut, Listing, folders, not_found, require_columns
 from vibe_harness.corpora.tables import Row, read_rows
 from vibe_harness.errors import UserError
@@ -58,6 +60,18 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
     return Listing(root, clips, left_out, notes)
 
 
+def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
+    """Rows of a copy on the hub that has the archive's columns, written to `work` as it is laid out, then read."""
+    table = []
+    for row in rows:
+        name = row.text(*COLUMNS["file"])
+        table.append({column: row.text(column) for column in row.cells if column != "audio"})
+        if row.cells.get("audio"):
+            row.write_audio(work, "recordings", f"{name}{row.audio_suffix()}")
+    write_table(work / TABLE, table)
+    return read(work, work, corpus)
+
+
 def _why_not(row: dict[str, str], found: str | None, repeated: set[str]) -> str | None:
     if row["file"].startswith("synthesized"):
         return "synthesized voice"
@@ -97,4 +111,6 @@ IMPORTER = Importer(
     licence="CC BY-NC-SA",
     looks_for=f"{TABLE} with recordings/ beside it",
     read=read,
+    columns=("gender", "accent", "age", "english_onset", "birth_country", "first_language", "sentence_id"),
+    hub=read_hub,
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from vibe_harness.corpora.hub import HubRow, write_table
 from vibe_harness.corpora.importing import Importer, LeftOut, Listing, folders, not_found, require_columns
 from vibe_harness.corpora.tables import read_rows
+from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
 DIMENSIONS = ("gender", "age")
@@ -51,6 +54,21 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
     return Listing(root, clips, left_out)
 
 
+def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
+    """Rows of a copy on the hub with the tables' columns, written to `work` as the release is laid out, then read."""
+    tables: dict[str, list[dict[str, str]]] = {dimension: [] for dimension in DIMENSIONS}
+    for row in rows:
+        own = [dimension for dimension in DIMENSIONS if row.cells.get(dimension)]
+        if len(own) != 1:
+            raise UserError(f"{row.place}: one of the columns {' and '.join(DIMENSIONS)} says the group, and no other")
+        tables[own[0]].append({column: row.text(column) for column in row.cells if column != "audio"})
+        row.write_audio(work, "speech", own[0], f"{row.text('id')}_{row.text('speaker')}.wav")
+    for dimension, table in tables.items():
+        if table:
+            write_table(work / "metadata" / f"{dimension}_v1.0.csv", table)
+    return read(work, work, corpus)
+
+
 def _require(needed: list[str], place: str, have: list[str]) -> None:
     require_columns(place, have, needed)
 
@@ -65,5 +83,7 @@ IMPORTER = Importer(
     licence="none stated",
     looks_for="metadata/gender_v1.0.csv and age_v1.0.csv with speech/ beside metadata/",
     read=read,
+    columns=("gender", "age", "dimension", "item", "sentence_id"),
+    hub=read_hub,
     synthetic=True,
 )

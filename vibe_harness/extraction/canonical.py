@@ -12,7 +12,7 @@ from vibe_harness.cards.schema import Attribute
 from vibe_harness.cards.spelling import fold
 
 # Between 0 and 100. Real pairs that mean different things reach it (meditation, mediation: 94.7; ethnologist,
-# ethologist: 95.2; astronomy, gastronomy: 94.7), so it never decides alone: see `_sounds_alike`.
+# ethologist: 95.2; astronomy, gastronomy: 94.7), so it never decides alone: see `alike`.
 NEAR = 94.0
 
 
@@ -44,7 +44,7 @@ class Canonicaliser:
 
     def _near(self, folded: str) -> str | None:
         near = process.extract(folded, self._known.keys(), scorer=fuzz.ratio, score_cutoff=NEAR, limit=None)
-        found = {self._known[spelling] for spelling, _, _ in near if _sounds_alike(folded, spelling)}
+        found = {self._known[spelling] for spelling, _, _ in near if alike(folded, spelling)}
         return found.pop() if len(found) == 1 else None
 
     def canonical_values(self, raw: Iterable[str]) -> tuple[str, ...]:
@@ -60,9 +60,9 @@ def canonicalisers(task: Task) -> Mapping[str, Canonicaliser]:
     return {name: Canonicaliser(spec, task.aliases.get(name, {})) for name, spec in attributes.items()}
 
 
-def _sounds_alike(one: str, other: str) -> bool:
-    """Whether two spellings differ in vowels, doubled letters and blanks only, past their first letter."""
-    return _consonants(one) == _consonants(other)
+def alike(one: str, other: str) -> bool:
+    """Whether two folded spellings count as one: near, and different in vowels, doubled letters and blanks only."""
+    return fuzz.ratio(one, other) >= NEAR and _consonants(one) == _consonants(other)
 
 
 def _consonants(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from vibe_harness.backends.guards import Budget, constrains, watched
-from vibe_harness.backends.protocol import BACKENDS
+from vibe_harness.backends.protocol import BACKENDS, Opener, open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -41,18 +41,25 @@ class ModelExtractor:
     A model that cannot be constrained is asked once more where its answer cannot be read, and told what is wrong.
     """
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task], budget: Budget | None = None) -> None:
-        """Open the model's engine. budget: what is left of the run's; its limit of requests is not the extractor's.
+    def __init__(
+        self,
+        card: ModelCard,
+        tasks: Sequence[Task],
+        opener: Opener = open_backend,
+        budget: Budget | None = None,
+    ) -> None:
+        """Open the model's engine, as `opener` does.
 
-        Raises UserError or EngineError where the engine does not start, and EngineError where it does not follow the
-        schema that its card says it follows.
+        budget: what is left of the run's; its limit of requests is not the extractor's. Raises UserError or EngineError
+        where the engine does not start, and EngineError where it does not follow a schema that it should follow.
         """
         self._card = card
         self._budget = replace(budget or Budget(), max_requests=None, prices=card.prices)
         self._schemas = {task.name: answer_schema(task.card.extraction.attributes) for task in tasks}
-        self._backend = BACKENDS.get(card.backend)(card, tasks)
+        arguments = BACKENDS.get(card.backend).Arguments.model_validate(card.args)
+        self._constrained = getattr(arguments, "structured_output", "json_schema") == "json_schema"
+        self._backend = opener(card, tasks)
         try:
-            self._constrained = self._backend.describe().get("structured_output") == "json_schema"
             if self._constrained and not constrains(self._backend):
                 raise EngineError(
                     f"the extractor '{card.model}' does not follow the JSON Schema that it is given, which its server "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.extraction.canonical import canonicalisers
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
@@ -16,6 +17,7 @@ def observations(
     truncated) has values. Where such a response has no extraction yet, its readings are errors: still to be made.
     """
     outcome = response.outcome
+    answer = digest(response.text, 16) if response.text else None
     read = extraction if outcome in (Outcome.OK, Outcome.TRUNCATED) else None
     if read is not None and read.request != response.request:
         raise ValueError(f"the extraction of {read.request} was given for the response to {response.request}")
@@ -38,7 +40,17 @@ def observations(
                     reading, raw, values = Reading.UNPARSED, (), ()
         found.append(
             Observation(
-                response.request, task.name, variant, clip.id, clip.speaker, attribute, outcome, reading, raw, values
+                response.request,
+                task.name,
+                variant,
+                clip.id,
+                clip.speaker,
+                attribute,
+                outcome,
+                reading,
+                raw,
+                values,
+                answer,
             )
         )
     return found

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from vibe_harness.metrics.balance import Balance, balance_of
+from vibe_harness.metrics.published import published_tests
 from vibe_harness.metrics.registry import Metric, Settings
 from vibe_harness.metrics.tables import (
+    Cells,
     Counts,
     Speakers,
     attributes_of,
+    cell_counts,
     speakers_of,
     strata_codes,
-    value_counts,
 )
 from vibe_harness.records import Score
+from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
 from vibe_harness.stats.ntvd import kept_values
 from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
-from vibe_harness.stats.values import contributions
+from vibe_harness.stats.values import Contributions, contributions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,30 +36,81 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
 
     Values seen fewer than tau times over all groups together are left out first. The task's score is the plain mean
     over the attributes that have one; those left out are named in its detail. With each raw score go the null band and
-    p of the speaker-level permutation test, and the bracket that holds the true shift.
+    p of the speaker-level permutation test, and the bracket that holds the true shift. Over strata of utterances that
+    are spread unevenly over the groups the distributions are directly standardised (`balance_of`).
     """
     speakers = speakers_of(frame)
     names = attributes_of(frame)
-    tables, details = [], []
-    for name in names:
-        values, counts = value_counts(frame[frame["attribute"] == name], speakers)
-        kept = kept_values(counts, settings.tau)
-        tables.append(counts[:, kept])
-        details.append(_detail([v for v, k in zip(values, kept, strict=True) if k], counts, kept, speakers))
+    balance = balance_of(frame, speakers, settings)
+    cells = Cells.of(frame, balance.columns)
+    answers = [_answers(frame, name, speakers, cells, settings.tau) for name in names]
     strata = strata_codes(frame, speakers, settings.speaker_strata)
+    tables = [one.kept_counts for one in answers]
     test = permutation_test(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
     brackets = bracket(tables, speakers.codes, seed=settings.seed)
     permuted = permuted_words(settings)
-    left_out = {names[index]: reason for index, reason in test.left_out.items()}
+    published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)
     whole = tested_score("ntvd", None, test.mean, test, permuted, brackets.mean)
     parts = [
         tested_score("ntvd", name, tested, test, permuted, part)
         for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
     ]
-    return [
-        replace(whole, detail={**whole.detail, "attributes_left_out": left_out}),
-        *(replace(part, detail={**part.detail, **detail}) for part, detail in zip(parts, details, strict=True)),
+    details = [
+        {
+            "attributes_left_out": {names[index]: reason for index, reason in test.left_out.items()},
+            "by_tau": _by_tau([speakers.by_group(one.counts) for one in answers]),
+            **_balance_detail(balance),
+        },
+        *(_detail(one, speakers, cells) for one in answers),
     ]
+    return [
+        replace(score, detail={**score.detail, **detail, **({"tests": tests} if tests else {})})
+        for score, detail, tests in zip([whole, *parts], details, published, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """One attribute's values and counts (S, H, V), and which of the values are kept."""
+
+    values: tuple[str, ...]
+    counts: Counts
+    kept: NDArray[np.bool_]
+
+    @property
+    def kept_names(self) -> tuple[str, ...]:
+        return tuple(value for value, kept in zip(self.values, self.kept, strict=True) if kept)
+
+    @property
+    def kept_counts(self) -> Counts:
+        return self.counts[..., self.kept]
+
+
+def _answers(frame: pd.DataFrame, name: str, speakers: Speakers, cells: Cells, tau: int) -> _Answers:
+    rows = (frame["attribute"] == name).to_numpy()
+    values, counts = cell_counts(frame[rows], speakers, cells[rows])
+    return _Answers(values, counts, kept_values(counts, tau))
+
+
+def _by_tau(tables: list[Counts]) -> dict[str, float | None]:
+    """tau -> the task's score had values seen fewer times been left out; None where no attribute has one.
+
+    tables: (G, H, V) for each attribute, not filtered.
+    """
+    study = tau_study([tables])
+    scores = [float(score) for score in study.scores[:, 0]]
+    return {str(tau): None if score != score else score for tau, score in zip(study.taus, scores, strict=True)}
+
+
+def _balance_detail(balance: Balance) -> dict[str, Any]:
+    """What was evened out, and how uneven the declared strata are; nothing for a corpus that declares none."""
+    if not balance.imbalance:
+        return {}
+    return {
+        "standardised_over": list(balance.columns),
+        "imbalance": balance.imbalance,
+        **({"not_standardised": balance.left} if balance.left else {}),
+    }
 
 
 def permuted_words(settings: Settings) -> str:
@@ -91,36 +149,48 @@ def tested_score(
     )
 
 
-def _detail(values: list[str], counts: Counts, kept: Any, speakers: Speakers) -> dict[str, Any]:
+def _detail(answers: _Answers, speakers: Speakers, cells: Cells) -> dict[str, Any]:
     """Shares of the kept values by group, and how much of the answers the filter keeps."""
-    by_group = speakers.by_group(counts)
-    totals, kept_totals = by_group.sum(axis=1), by_group[:, kept].sum(axis=1)
-    shares = {}
-    for index, group in enumerate(speakers.groups):
-        if kept_totals[index]:
-            row = by_group[index][kept] / kept_totals[index]
-            shares[group] = {value: float(share) for value, share in zip(values, row, strict=True)}
-        else:
-            shares[group] = {}
+    by_group = speakers.by_group(answers.counts)
+    kept = by_group[..., answers.kept]
+    totals, kept_totals = by_group.sum(axis=(1, 2)), kept.sum(axis=(1, 2))
+    found = contributions(answers.kept_counts, speakers.codes)
+    shares = [_shares(row) for row in kept] if found.shares is None else (found.shares / 100).tolist()
     return {
-        "distinct_values": int(counts.shape[1]),
-        "kept_values": len(values),
+        "distinct_values": len(answers.values),
+        "kept_values": len(answers.kept_names),
         "items": int(totals.sum()),
         "kept_share": float(kept_totals.sum() / totals.sum()) if totals.sum() else None,
         "kept_share_by_group": {
             group: float(kept_totals[i] / totals[i]) if totals[i] else None for i, group in enumerate(speakers.groups)
         },
-        "distribution": shares,
-        "contributions": _contributions(values, counts[:, kept], speakers),
+        "distribution": {
+            group: dict(zip(answers.kept_names, row, strict=True)) if row else {}
+            for group, row in zip(speakers.groups, shares, strict=True)
+        },
+        "contributions": _contributions(answers.kept_names, found, speakers),
+        **({"cells_left_out": _left_out(kept, cells)} if cells.columns else {}),
     }
 
 
-def _contributions(values: list[str], counts: Counts, speakers: Speakers) -> list[dict[str, Any]]:
+def _shares(counts: Counts) -> list[float]:
+    """Shares of the values of one group (H, V), for an attribute without a score; empty without any value."""
+    values = counts.sum(axis=0)
+    return list((values / values.sum()).tolist()) if values.sum() else []
+
+
+def _left_out(by_group: Counts, cells: Cells) -> dict[str, float]:
+    """Cells that lack a group, and so are in no group's distribution -> their share of the kept answers."""
+    totals = by_group.sum(axis=2)
+    lacking = (totals == 0).any(axis=0) & (totals.sum(axis=0) > 0)
+    return {cells.names[cell]: float(totals[:, cell].sum() / totals.sum()) for cell in np.flatnonzero(lacking)}
+
+
+def _contributions(values: tuple[str, ...], found: Contributions, speakers: Speakers) -> list[dict[str, Any]]:
     """What each value adds to the score, the largest first; by group its difference from the mean over groups.
 
     Differences and their 95 % intervals are in points of share.
     """
-    found = contributions(counts, speakers.codes)
     if found.parts is None or found.differences is None:
         return []
     parts = found.parts.tolist()

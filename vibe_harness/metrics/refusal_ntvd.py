@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vibe_harness.metrics.balance import balance_of
 from vibe_harness.metrics.ntvd import permuted_words, tested_score
 from vibe_harness.metrics.registry import Metric, Settings
-from vibe_harness.metrics.tables import speakers_of, strata_codes
+from vibe_harness.metrics.tables import Cells, speakers_of, strata_codes
 from vibe_harness.records import Outcome, Reading, Score
 from vibe_harness.stats.permutation import permutation_test
 
@@ -27,17 +28,20 @@ def refusal_ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     requests = frame.drop_duplicates("request")
     requests = requests[(requests["outcome"] != Outcome.ERROR) & (requests["reading"] != Reading.ERROR)]
     speakers = speakers_of(frame)
-    counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
+    balance = balance_of(frame, speakers, settings)
+    cells = Cells.of(requests, balance.columns)
+    counts = np.zeros((len(speakers.names), len(cells.names), 2), dtype=np.int64)
     refused = (requests["outcome"] == Outcome.REFUSED).to_numpy()
-    np.add.at(counts, (speakers.of(requests), (~refused).astype(np.int64)), 1)
+    np.add.at(counts, (speakers.of(requests), cells.codes, (~refused).astype(np.int64)), 1)
     strata = strata_codes(frame, speakers, settings.speaker_strata)
     test = permutation_test([counts], speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
-    by_group = speakers.by_group(counts)
+    by_group = speakers.by_group(counts).sum(axis=1)
     totals = by_group.sum(axis=1)
     detail = {
+        **({"standardised_over": list(balance.columns)} if balance.columns else {}),
         "refused_share_by_group": {
             group: float(by_group[i, 0] / totals[i]) if totals[i] else None for i, group in enumerate(speakers.groups)
-        }
+        },
     }
     tested = test.attributes[0]
     if tested.value is None and totals.all() and len(speakers.groups) > 1:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vibe_harness.records import Score
+from vibe_harness.records import Score, parts_of
 from vibe_harness.registry import Registry
 
 if TYPE_CHECKING:
@@ -27,6 +27,18 @@ class Settings:
     permutations: int = 10_000
     seed: int = 0
     speaker_strata: tuple[str, ...] = ()  # columns within which speakers are permuted
+    strata: tuple[str, ...] = ()  # columns that vary from clip to clip: evened out where unbalanced (metrics.balance)
+    also_test: tuple[str, ...] = ()  # published tests beside the default one: names of metrics.published.TESTS
+
+
+def strata_for(dimension: str, declared: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Columns within which speakers are permuted when `dimension` is tested. declared: as in a corpus card.
+
+    What is itself compared by is no stratum: in gender:accent nothing is left of {accent: [gender]}.
+    """
+    parts = parts_of(dimension)
+    columns = dict.fromkeys(column for part in parts for column in declared.get(part, ()))
+    return tuple(column for column in columns if column not in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ class Speakers:
         return np.take(places, codes)
 
     def by_group(self, counts: Counts) -> Counts:
-        """Sum counts (S, V) over the speakers of each group: (G, V)."""
-        totals = np.zeros((len(self.groups), counts.shape[1]), dtype=np.int64)
+        """Sum counts (S, ...) over the speakers of each group: (G, ...)."""
+        totals = np.zeros((len(self.groups), *counts.shape[1:]), dtype=np.int64)
         np.add.at(totals, self.codes, counts)
         return totals
 
@@ -58,16 +58,58 @@ def value_counts(frame: pd.DataFrame, speakers: Speakers) -> tuple[tuple[str, ..
 
     Only rows with the reading "value" count.
     """
-    items = items_of(frame, "values")
+    values, counts = cell_counts(frame, speakers, Cells.of(frame, ()))
+    return values, counts[:, 0]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The strata of utterances that are evened out: combinations of the columns, one code a row of the frame."""
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    codes: NDArray[np.int64]
+
+    def __getitem__(self, rows: NDArray[np.bool_]) -> Cells:
+        """The cells of some rows of the frame."""
+        return Cells(self.columns, self.names, self.codes[rows])
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, columns: Sequence[str]) -> Cells:
+        """A clip for which a column says nothing is in a cell "none" of it. Without columns all rows are one cell.
+
+        Raises UserError where the data lack a column.
+        """
+        if not columns:
+            return cls((), ("all",), np.zeros(len(frame), dtype=np.int64))
+        joined = stratum_of(frame, columns[0])
+        for column in columns[1:]:
+            joined = joined + " and " + stratum_of(frame, column)
+        codes, names = joined.factorize(sort=True)
+        return cls(tuple(columns), tuple(map(str, names)), np.asarray(codes, dtype=np.int64))
+
+
+def stratum_of(frame: pd.DataFrame, column: str) -> pd.Series[str]:
+    """The stratum of each row in one column of the corpus; "none" where it is empty."""
+    name = column if column == "sentence_id" and GROUP_PREFIX + column not in frame else GROUP_PREFIX + column
+    if name not in frame:
+        raise UserError(f"no column '{column}' to even out: the corpus does not have it")
+    return frame[name].astype(object).where(frame[name].notna(), "none").astype(str)
+
+
+def cell_counts(frame: pd.DataFrame, speakers: Speakers, cells: Cells) -> tuple[tuple[str, ...], Counts]:
+    """`value_counts` by cell: (S, H, V). cells: of this very frame, row by row."""
+    chosen = (frame["reading"] == "value").to_numpy()
+    items = items_of(frame[chosen].assign(cell=cells.codes[chosen]), "values", "cell")
     codes, names = items["values"].factorize(sort=True)
-    counts = np.zeros((len(speakers.names), len(names)), dtype=np.int64)
-    np.add.at(counts, (speakers.of(items), codes), 1)
+    counts = np.zeros((len(speakers.names), len(cells.names), len(names)), dtype=np.int64)
+    np.add.at(counts, (speakers.of(items), items["cell"].to_numpy(), codes), 1)
     return tuple(map(str, names)), counts
 
 
-def items_of(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+def items_of(frame: pd.DataFrame, column: str, *others: str) -> pd.DataFrame:
     """One row for each item of a list column ("values" or "raw"), of the rows with the reading "value"."""
-    rows = frame.loc[frame["reading"] == "value", ["speaker", "group", column]].explode(column)
+    rows = frame.loc[frame["reading"] == "value", ["speaker", "group", column, *others]].explode(column)
     return rows[rows[column].notna()]
 
 

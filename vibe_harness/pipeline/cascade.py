@@ -11,7 +11,8 @@ from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.pipeline.generate import final_responses
-from vibe_harness.pipeline.plan import Place, Plan
+from vibe_harness.pipeline.ids import Planned
+from vibe_harness.pipeline.plan import Plan
 from vibe_harness.pipeline.words import TRANSCRIBE, TRANSCRIPTION_TOKENS, in_words
 from vibe_harness.records import Generation, Outcome, Request, Response
 
@@ -32,7 +33,7 @@ def transcribing(plan: Plan) -> Iterator[Request]:
         )
 
 
-def transcriptions(path: Path, planned: Mapping[str, Place]) -> dict[str, Response]:
+def transcriptions(path: Path, planned: Planned) -> dict[str, Response]:
     """Clip -> how its transcription ended, of those that were asked for."""
     return {
         record["clip"]: Response(

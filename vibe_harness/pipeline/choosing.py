@@ -8,6 +8,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.registry import corpus_manifests, find_corpus
 from vibe_harness.errors import UserError
+from vibe_harness.records import parts_of
 from vibe_harness.registry import did_you_mean
 
 
@@ -40,11 +41,13 @@ def choose_dimensions(asked: Sequence[str], corpus: Corpus, tasks: Sequence[Task
     Raises UserError for one that is asked for and that the corpus lacks.
     """
     columns = sorted({name for clip in corpus.clips for name in clip.groups})
-    for name in asked:
-        if name not in columns:
-            raise UserError(
-                f"--dimension {name}: the corpus '{corpus.name}' has no such column. {did_you_mean(name, columns)}"
-            )
+    for dimension in asked:
+        for name in parts_of(dimension):
+            if name not in columns:
+                raise UserError(
+                    f"--dimension {dimension}: the corpus '{corpus.name}' has no such column '{name}'. "
+                    f"{did_you_mean(name, columns)}"
+                )
     if asked:
         return list(dict.fromkeys(asked))
     meant = {name: corpora for task in tasks for name, corpora in task.card.dimensions.items()}

@@ -13,8 +13,9 @@ from vibe_harness.backends.protocol import Backend
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.pipeline.extract import READABLE
 from vibe_harness.pipeline.generate import final_responses
+from vibe_harness.pipeline.ids import Planned
 from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.plan import Place, Plan
+from vibe_harness.pipeline.plan import Plan
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, HEARING_CHECK, RunFolder
 
 
@@ -44,7 +45,7 @@ def batch_checked(folder: RunFolder) -> int:
     return max((entry["requests"] for entry in read_journal(folder.engines) if entry["role"] == BATCH_CHECK), default=0)
 
 
-def check_batch(plan: Plan, planned: Mapping[str, Place], backend: Backend, folder: RunFolder, number: int) -> None:
+def check_batch(plan: Plan, planned: Planned, backend: Backend, folder: RunFolder, number: int) -> None:
     """Ask `number` answered requests again, spread evenly over the run, each alone; write down where texts differ."""
     readable = [r["request"] for r in final_responses(folder.responses, planned) if r["outcome"] in READABLE]
     step = max(1, len(readable) // number)

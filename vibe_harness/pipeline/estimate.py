@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.pipeline.ids import Marks
 from vibe_harness.pipeline.plan import Plan
 from vibe_harness.pipeline.words import TRANSCRIBE, TRANSCRIPTION_TOKENS
 
@@ -26,7 +26,7 @@ class Estimate:
     currency: str | None
 
 
-def estimate_model(plan: Plan, done: Collection[str]) -> Estimate:
+def estimate_model(plan: Plan, done: Marks) -> Estimate:
     """What the model of a plan is going to be asked besides the requests that are `done`."""
     clips = {heard.clip.id: heard.seconds for heard in plan.clips}
     requests, letters, output, seconds, words = 0, 0, 0, 0.0, 0.0

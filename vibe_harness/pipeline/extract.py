@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.pipeline.generate import Tick, final_responses
+from vibe_harness.pipeline.ids import Ids, Planned
 from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.plan import Place
+from vibe_harness.pipeline.run_folder import TaskRecord
 from vibe_harness.records import Extraction, Outcome, Reading, Response
 
 READABLE = (Outcome.OK, Outcome.TRUNCATED)
@@ -23,7 +24,7 @@ READABLE = (Outcome.OK, Outcome.TRUNCATED)
 class ExtractionKeys:
     """Keys of extractions: a digest of everything that can change what is read in a response."""
 
-    def __init__(self, identity: Mapping[str, Any], tasks: Mapping[str, Task]) -> None:
+    def __init__(self, identity: Mapping[str, Any], tasks: Mapping[str, Task | TaskRecord]) -> None:
         """identity: of the extractor."""
         self._bases = {
             name: digest([dict(identity), task.card.extraction.model_dump(mode="json"), task.digest])
@@ -35,14 +36,12 @@ class ExtractionKeys:
         return hashlib.sha256(data).hexdigest()[:32]
 
 
-def extracted(path: Path) -> set[str]:
+def extracted(path: Path) -> Ids:
     """Keys of the readings that a journal holds; one that failed is made again."""
-    return {record["key"] for record in read_journal(path) if not _failed(record)}
+    return Ids(record["key"] for record in read_journal(path) if not reading_failed(record))
 
 
-def unread(
-    responses: Path, planned: Mapping[str, Place], done: Set[str], keys: ExtractionKeys
-) -> Iterator[tuple[str, str, Response]]:
+def unread(responses: Path, planned: Planned, done: Ids, keys: ExtractionKeys) -> Iterator[tuple[str, str, Response]]:
     """Key, task and response of every planned response that holds text and whose key is not among `done`."""
     for record in final_responses(responses, planned):
         if record["outcome"] in READABLE:
@@ -91,7 +90,8 @@ def extract(
         raise EngineError(f"the extractor left {len(waiting)} responses unread: run the same command again")
 
 
-def _failed(record: Mapping[str, Mapping[str, str]]) -> bool:
+def reading_failed(record: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether the extractor's call failed: such a reading is made again."""
     return any(reading == Reading.ERROR for reading in record["readings"].values())
 
 

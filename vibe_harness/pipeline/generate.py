@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 from vibe_harness.backends.guards import Budget, watched
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.errors import EngineError, UserError
+from vibe_harness.pipeline.ids import Marks, Planned
 from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.plan import Place
 from vibe_harness.records import Outcome, Request
 
 Tick = Callable[[int], None]
@@ -27,12 +27,12 @@ class Asked:
     first_error: str | None = None
 
 
-def answered(path: Path, planned: Mapping[str, Place]) -> set[str]:
-    """Ids of the planned requests that have an outcome other than error: an error is asked again.
+def answered(path: Path, planned: Planned) -> Marks:
+    """The planned requests that have an outcome other than error: an error is asked again.
 
     Raises UserError for a record that names another task, prompt or clip than its request: somebody edited it.
     """
-    found = set()
+    found = Marks(planned)
     for record in read_journal(path):
         place = planned.get(record["request"])
         if place is None:
@@ -47,15 +47,13 @@ def answered(path: Path, planned: Mapping[str, Place]) -> set[str]:
     return found
 
 
-def final_responses(path: Path, planned: Mapping[str, Place]) -> Iterator[dict[str, Any]]:
+def final_responses(path: Path, planned: Planned) -> Iterator[dict[str, Any]]:
     """One record for each planned request that was asked: its answer, or its error where it has no answer."""
-    settled, seen = answered(path, planned), set()
+    settled, seen = answered(path, planned), Marks(planned)
     for record in read_journal(path):
         request = record["request"]
-        if request not in planned or request in seen or (record["outcome"] == Outcome.ERROR and request in settled):
-            continue
-        seen.add(request)
-        yield record
+        if (record["outcome"] != Outcome.ERROR or request not in settled) and seen.add(request):
+            yield record
 
 
 def served_model(path: Path) -> str | None:
@@ -65,7 +63,7 @@ def served_model(path: Path) -> str | None:
 
 def generate(
     requests: Iterable[Request],
-    done: Collection[str],
+    done: Marks,
     backend: Backend,
     path: Path,
     tick: Tick,
@@ -75,9 +73,9 @@ def generate(
     """Ask what is not among `done`, and store each response as it arrives.
 
     tick(n) is called with the number of requests done, the earlier ones included. served: the model that gave earlier
-    answers which are not in this journal. Raises EngineError where the
-    backend answers what it was not asked, twice, or not at all, where another model answers than the one that gave the
-    answers stored so far, and where the budget is used up.
+    answers which are not in this journal. Raises EngineError where the backend answers what it was not asked, twice, or
+    not at all, where another model answers than the one that gave the answers stored so far, and where the budget is
+    used up.
     """
     waiting: dict[str, Request] = {}
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from vibe_harness.errors import UserError
 from vibe_harness.records import Outcome, Reading
@@ -28,7 +28,7 @@ class Journal:
         self.path = path
         try:
             self._file = path.open("ab", buffering=0)
-            self._drop_torn_tail()
+            drop_torn_tail(path)
         except OSError as error:
             raise self._cannot_write(error) from None
         self._dirty = threading.Event()
@@ -85,26 +85,37 @@ class Journal:
                     self._failure = error  # raised by the next append: a thread has nobody to tell
                     return
 
-    def _drop_torn_tail(self) -> None:
-        with self.path.open("rb") as file:
+    def _cannot_write(self, error: OSError) -> UserError:
+        return _cannot_write(self.path, error)
+
+
+def drop_torn_tail(path: Path) -> None:
+    """Cut off what a power loss left of a last record: it never was complete."""
+    try:
+        with path.open("r+b") as file:
             end = file.seek(0, os.SEEK_END)
             keep = end
             while keep > 0:
                 start = max(0, keep - 65536)
                 file.seek(start)
                 newline = file.read(keep - start).rfind(b"\n")
-                if newline >= 0:
-                    keep = start + newline + 1
-                    break
                 keep = start
-        if keep < end:
-            self._file.truncate(keep)
+                if newline >= 0:
+                    keep += newline + 1
+                    break
+            if keep < end:
+                file.truncate(keep)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _cannot_write(path, error) from None
 
-    def _cannot_write(self, error: OSError) -> UserError:
-        return UserError(
-            f"{self.path}: cannot be written: {error.strerror}. What is stored is whole: make room, then run the same "
-            "command again"
-        )
+
+def _cannot_write(path: Path, error: OSError) -> UserError:
+    return UserError(
+        f"{path}: cannot be written: {error.strerror}. What is stored is whole: make room, then run the same command "
+        "again"
+    )
 
 
 def read_journal(path: Path) -> Iterator[dict[str, Any]]:
@@ -119,6 +130,24 @@ def read_journal(path: Path) -> Iterator[dict[str, Any]]:
 
 def read_journal_offsets(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """As `read_journal`, each record with the byte offset of its line."""
+    for line in journal_lines(path):
+        if line.record is not None:
+            yield line.offset, line.record
+        elif not line.torn:
+            raise UserError(f"{path}:{line.number}: not a record: remove that line to have its request asked again")
+
+
+class Line(NamedTuple):
+    """One line of a journal. torn: the last one, of which a power loss left a part, so that it never was complete."""
+
+    number: int  # from 1
+    offset: int  # bytes ahead of it
+    record: dict[str, Any] | None  # None where it holds no record of that journal
+    torn: bool = False
+
+
+def journal_lines(path: Path) -> Iterator[Line]:
+    """Every line of a journal, also those that hold no record; none where there is no such file."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -128,17 +157,16 @@ def read_journal_offsets(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     fits = _FITS.get(path.name, _is_object)
     offset = 0
     with file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return  # torn by a power loss: never complete
+        for number, data in enumerate(file, 1):
+            if not data.endswith(b"\n"):
+                yield Line(number, offset, None, torn=True)
+                return
             try:
-                record = json.loads(line)
+                record = json.loads(data)
             except (ValueError, RecursionError):
                 record = None
-            if not fits(record):
-                raise UserError(f"{path}:{number}: not a record: remove that line to have its request asked again")
-            yield offset, record
-            offset += len(line)
+            yield Line(number, offset, record if fits(record) else None)
+            offset += len(data)
 
 
 def _is_object(record: Any) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,42 +15,20 @@ from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.extract import READABLE, ExtractionKeys, stored_extraction
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.generate import final_responses
+from vibe_harness.pipeline.ids import Ids, Planned
 from vibe_harness.pipeline.journal import read_journal_offsets
-from vibe_harness.pipeline.plan import HeardClip, Place
 from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.tables import BATCH
 from vibe_harness.records import Clip, Observation, Outcome, Response
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH = 5_000  # rows held in memory at a time
-
-
-def write_clips(path: Path, clips: Sequence[HeardClip]) -> None:
-    """Write the clips of a run, with groups and waveform digests, as one Parquet table."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    dimensions = sorted({name for heard in clips for name in heard.clip.groups})
-    columns: dict[str, Any] = {
-        "clip": [heard.clip.id for heard in clips],
-        "file": [heard.clip.file for heard in clips],
-        "speaker": [heard.clip.speaker for heard in clips],
-        "text": pa.array([heard.clip.text for heard in clips], pa.string()),
-        "sentence_id": pa.array([heard.clip.sentence_id for heard in clips], pa.string()),
-        "seconds": [heard.seconds for heard in clips],
-        "waveform": [heard.waveform for heard in clips],
-    }
-    for name in dimensions:
-        columns[GROUP_PREFIX + name] = pa.array([heard.clip.groups.get(name) for heard in clips], pa.string())
-    with written_aside(path) as aside:
-        pq.write_table(pa.table(columns), aside)
-
 
 def write_observations(
     folder: RunFolder,
     clips: Mapping[str, Clip],
-    planned: Mapping[str, Place],
+    planned: Planned,
     keys: ExtractionKeys,
     tasks: Mapping[str, Task],
 ) -> None:
@@ -76,7 +55,7 @@ def write_observations(
 
 
 def _joined(
-    folder: RunFolder, planned: Mapping[str, Place], keys: ExtractionKeys
+    folder: RunFolder, planned: Planned, keys: ExtractionKeys
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     """Each planned request's final response with its extraction."""
     with closing(_Lookup(folder.extractions, "key")) as extractions:
@@ -93,14 +72,21 @@ class _Lookup:
     """The last record of each key in a journal, read from disk when asked for: only offsets are held."""
 
     def __init__(self, path: Path, key: str) -> None:
-        self._offsets = {record[key]: offset for offset, record in read_journal_offsets(path)}
+        self._offsets = array("q")
+
+        def noted() -> Iterator[str]:
+            for offset, record in read_journal_offsets(path):
+                self._offsets.append(offset)
+                yield record[key]
+
+        self._ids = Ids(noted())
         self._file = path.open("rb") if path.exists() else None
 
     def get(self, key: str) -> dict[str, Any] | None:
-        offset = self._offsets.get(key)
-        if offset is None or self._file is None:
+        index = self._ids.index(key)
+        if index is None or self._file is None:
             return None
-        self._file.seek(offset)
+        self._file.seek(self._offsets[index])
         record: dict[str, Any] = json.loads(self._file.readline())
         return record
 
@@ -125,6 +111,7 @@ def _schema(dimensions: list[str]) -> pa.Schema:
         ("reading", word),
         ("raw", pa.list_(pa.string())),
         ("values", pa.list_(pa.string())),
+        ("answer", word),
     ]
     return pa.schema([*fields, *((GROUP_PREFIX + name, word) for name in dimensions)])
 
@@ -146,6 +133,7 @@ def _table(batch: list[Observation], clips: Mapping[str, Clip], dimensions: list
         columns["reading"].append(str(row.reading))
         columns["raw"].append(list(row.raw))
         columns["values"].append(list(row.values))
+        columns["answer"].append(row.answer)
         for name in dimensions:
             columns[GROUP_PREFIX + name].append(clip.groups.get(name))
     return pa.table(columns, schema=schema)

@@ -12,8 +12,9 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import read_audio
+from vibe_harness.pipeline.ids import Planned
 from vibe_harness.pipeline.words import Modality, how_heard, in_words
-from vibe_harness.records import Clip, Generation, Request
+from vibe_harness.records import Clip, Generation, Request, Waveform
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,10 @@ class HeardClip:
     seconds: float
 
 
-_decoded = lru_cache(maxsize=8)(read_audio)  # several tasks ask of one clip, one after the other
-
-
-Place = tuple[str, str, str]  # task, variant, clip
+@lru_cache(maxsize=8)
+def decoded(path: Path, rate: int) -> Waveform:
+    """The clip, kept while the tasks ask of it one after the other; see `read_audio`."""
+    return read_audio(path, rate)
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Plan:
     def __len__(self) -> int:
         return len(self.clips) * sum(len(self.variants[task.name]) for task in self.tasks)
 
-    def places(self) -> dict[str, Place]:
-        """Id of every request -> its task, variant and clip."""
+    def places(self) -> Planned:
+        """The id of every request with its task, variant and clip."""
         return places(self.requests())
 
     def requests(self) -> Iterator[Request]:
@@ -58,7 +59,7 @@ class Plan:
         identity = digest([self.model.identity(), how_heard(self.modality)])
         for heard in self.clips:
             transcript = self.modality == "transcript"
-            audio = None if transcript else partial(_decoded, heard.path, self.model.sample_rate)
+            audio = None if transcript else partial(decoded, heard.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)
@@ -77,16 +78,16 @@ class Plan:
                     )
 
 
-def places(requests: Iterable[Request]) -> dict[str, Place]:
-    """Id of every request -> its task, variant and clip."""
-    return {request.id: (request.task, request.variant, request.clip) for request in requests}
+def places(requests: Iterable[Request]) -> Planned:
+    """The id of every request with its task, variant and clip."""
+    return Planned((request.id, (request.task, request.variant, request.clip)) for request in requests)
 
 
-def clips_digest(clips: Iterable[HeardClip]) -> str:
-    """Digest (32 hex digits) of the clips in their order: ids, waveforms and groups."""
+def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
+    """Digest (32 hex digits) of the clips in their order: id, SHA-256 of the waveform, groups."""
     hashed = hashlib.sha256()
-    for heard in clips:
-        hashed.update(digest([heard.clip.id, heard.waveform, dict(heard.clip.groups)]).encode())
+    for clip, waveform, groups in clips:
+        hashed.update(digest([clip, waveform, dict(groups)]).encode())
     return hashed.hexdigest()[:32]
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vibe_harness.backends.protocol import with_overrides
+from vibe_harness.backends.executors import opener_of
+from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -18,14 +19,14 @@ from vibe_harness.corpora.drawing import draw_clips, groups_of
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
-from vibe_harness.metrics.registry import Settings
+from vibe_harness.metrics.registry import Settings, strata_for
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
 from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
 from vibe_harness.pipeline.words import Modality
-from vibe_harness.records import Clip
+from vibe_harness.records import Clip, group_in
 from vibe_harness.registry import did_you_mean
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
@@ -52,6 +53,8 @@ class Question:
     check_batch_invariance: int = 0  # ask so many answered requests again, one by one
     max_requests: int | None = None  # ask the model no more than this, this time
     max_cost: float | None = None  # spend no more than this, this time, by the prices of the model's card
+    executor: str = "local"
+    executor_args: Mapping[str, Any] = field(default_factory=dict)
     include_path: Sequence[Path] = ()
     output_path: Path | None = None
 
@@ -67,8 +70,9 @@ class Prepared:
     plan: Plan
     dimensions: Sequence[str]
     extractor: str
-    bad_clips: Mapping[str, str]  # clip id -> reason; left out
+    bad_clips: Mapping[str, BadAudio]  # clip id -> why it is left out
     folder: Path
+    opener: Opener = open_backend  # where engines are started
 
 
 def prepare(question: Question, progress: Progress) -> list[Prepared]:
@@ -80,6 +84,7 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
         raise UserError(f"--limit {question.limit}: at least one clip is needed")
     if question.tau < 1 or question.permutations < 1:
         raise UserError("--tau and --permutations: at least 1 each")
+    opener_of(question.executor, question.executor_args)
     index = CardIndex(question.include_path)
     model = with_overrides(index.model(question.model), question.model_args)
     _check_modality(model, question.modality)
@@ -115,7 +120,7 @@ def _prepare(
     progress: Progress,
 ) -> Prepared:
     dimensions = choose_dimensions(question.dimensions, corpus, tasks)
-    clips = [clip for clip in corpus.clips if not dimensions or any(name in clip.groups for name in dimensions)]
+    clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
     if question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
@@ -130,10 +135,10 @@ def _prepare(
     plan = Plan(model, tasks, variants, heard, question.seed, question.modality)
     asked = {
         "model": {"name": model.model, **model.identity()},
-        "tasks": {task.name: {"version": task.card.version, "digest": task.digest} for task in tasks},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in tasks},
         "variants": {name: list(names) for name, names in variants.items()},
         "corpus": corpus.name,
-        "clips": clips_digest(heard),
+        "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in heard),
         "extractor": dict(extractor_identity(extractor, index)),
         "limit": question.limit,
         "seed": question.seed,
@@ -148,12 +153,16 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
+        opener=opener_of(question.executor, question.executor_args),
         folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
     )
 
 
-def record_of(prepared: Prepared) -> RunRecord:
-    """What the run folder keeps of a question, so that it can be scored again without anything else."""
+def record_of(prepared: Prepared, requests: str) -> RunRecord:
+    """What the run folder keeps of a question, so that it can be scored again without anything else.
+
+    requests: digest of the planned requests.
+    """
     plan, corpus = prepared.plan, prepared.corpus
     tasks = [
         TaskRecord(
@@ -161,6 +170,8 @@ def record_of(prepared: Prepared) -> RunRecord:
             digest=task.digest,
             prompts={name: task.prompt_source(name) for name in variants},
             variants=variants,
+            sources=task.sources,
+            aliases=task.aliases,
         )
         for task in plan.tasks
         for variants in [plan.variants[task.name]]
@@ -173,12 +184,26 @@ def record_of(prepared: Prepared) -> RunRecord:
         corpus_licence=corpus.licence,
         dimensions=prepared.dimensions,
         speaker_strata={name: list(columns) for name, columns in corpus.speaker_strata.items()},
+        strata=list(corpus.strata),
         extractor=prepared.extractor,
         modality=plan.modality,
         seed=prepared.question.seed,
-        bad_clips=prepared.bad_clips,
+        bad_clips={clip: bad.reason for clip, bad in prepared.bad_clips.items()},
+        long_clips=_long_clips(prepared),
         machine=machine(),
+        corpus_folder=str(corpus.root.resolve()),
+        requests=requests,
     )
+
+
+def _long_clips(prepared: Prepared) -> dict[str, int]:
+    """What was done to clips longer than the model takes -> how many."""
+    model, clips = prepared.plan.model, prepared.plan.clips
+    limit = model.max_seconds
+    over = 0 if limit is None else sum(one.seconds > limit for one in clips)
+    refused = sum(bad.fault is Fault.TOO_LONG for bad in prepared.bad_clips.values())
+    counts = {"split" if model.long_clips == "split" else "truncated": over, "refused": refused}
+    return {done: count for done, count in counts.items() if count}
 
 
 def settings_of(question: Question) -> Settings:
@@ -212,7 +237,7 @@ def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
 
 def _heard(
     corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
-) -> tuple[list[HeardClip], dict[str, str]]:
+) -> tuple[list[HeardClip], dict[str, BadAudio]]:
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
     checked = []
     with progress.stage("checking clips", len(clips)) as tick:
@@ -220,7 +245,7 @@ def _heard(
             checked.append((clip, _within_limit(result, model)))
             tick(1)
     faults = describe_faults(corpus, checked)
-    bad = {clip.id: result.reason for clip, result in checked if isinstance(result, BadAudio)}
+    bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(checked)):
         raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
     paths = {clip.file: corpus.root / clip.file for clip in clips}  # one for each file, however many clips name it
@@ -256,7 +281,7 @@ def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[st
     for dimension in dimensions:
         groups = groups_of(clips, dimension)
         compared = [clip for members in groups.values() for clip in members]
-        for column in (dimension, *corpus.speaker_strata.get(dimension, ())):
+        for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):
             _check_one_group_a_speaker(corpus, column, compared)
         if len(groups) < 2:
             raise UserError(
@@ -276,7 +301,7 @@ def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip
     """Raise UserError for a speaker who stands in two groups of a column."""
     found: dict[str, str] = {}
     for clip in clips:
-        group = clip.groups.get(column, "none")
+        group = group_in(clip.groups, column) or "none"
         if found.setdefault(clip.speaker, group) != group:
             raise UserError(
                 f"corpus '{corpus.name}': speaker '{clip.speaker}' stands in two groups of '{column}' "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,6 +62,8 @@ class TaskResult:
     """Why it is not reliable, and what has no score, in words."""
     scores: Sequence[Score]
     """What each metric of the task's card found."""
+    alias_files: Mapping[str, str] = field(default_factory=dict)
+    """Attribute -> the alias file that its values were counted under, and a digest of what that says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,14 +120,16 @@ class Results:
     """Most permutations of a test."""
     seed: int
     """The seed of generation, drawing and tests."""
-    modality: Modality
+    modality: Modality = "audio"
     """What the model was given: the clip, its words, or its own transcription. Never put together in one column."""
     hearing_check: Literal["passed", "left out", "simulated", "no audio"]
     """Whether the model was asked what it hears; a simulated one is not, nor one that is given words."""
-    batch_check: BatchCheck | None
+    batch_check: BatchCheck | None = None
     """Where --check-batch-invariance was asked for."""
     bad_clips: Mapping[str, str]
     """Clips left out with --skip-bad-clips -> reason."""
+    long_clips: Mapping[str, int]
+    """What was done to clips longer than the model takes (refused, truncated, split) -> how many."""
     tasks: Sequence[TaskResult]
     """One for each task, prompt and dimension."""
     variants: Sequence[VariantSummary] = ()

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 
 from vibe_harness.backends.guards import Budget
-from vibe_harness.backends.protocol import BACKENDS, Backend
+from vibe_harness.backends.protocol import Backend
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.pipeline.cascade import Worded, transcribing, transcriptions
 from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once, note_engine
 from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
 from vibe_harness.pipeline.generate import answered, generate, served_model
-from vibe_harness.pipeline.observe import write_clips, write_observations
-from vibe_harness.pipeline.plan import Place, Plan, places
+from vibe_harness.pipeline.ids import Planned
+from vibe_harness.pipeline.journal import drop_torn_tail
+from vibe_harness.pipeline.observe import write_observations
+from vibe_harness.pipeline.plan import Plan, places
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
+from vibe_harness.pipeline.tables import write_clips, write_requests
 
 
 def run(prepared: Prepared, progress: Progress) -> Results:
@@ -30,9 +32,12 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     """
     folder = RunFolder(prepared.folder)
     with folder.locked():
-        folder.claim(prepared.asked, record_of(prepared))
-        write_clips(folder.clips, prepared.plan.clips)
         planned = prepared.plan.places()
+        for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
+            drop_torn_tail(journal)
+        folder.claim(prepared.asked, record_of(prepared, planned.digest))
+        write_clips(folder.clips, prepared.plan.clips)
+        write_requests(folder.requests, planned)
         question = prepared.question
         budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices)
         _generate(prepared, planned, folder, budget, progress)
@@ -42,9 +47,7 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     return results
 
 
-def _generate(
-    prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, budget: Budget, progress: Progress
-) -> None:
+def _generate(prepared: Prepared, planned: Planned, folder: RunFolder, budget: Budget, progress: Progress) -> None:
     plan, unchecked = prepared.plan, prepared.question.check_batch_invariance
     done = answered(folder.responses, planned)
     if len(done) == len(planned) and batch_checked(folder) >= unchecked:
@@ -65,12 +68,12 @@ def _started(prepared: Prepared, folder: RunFolder, progress: Progress) -> Backe
     """The model's engine, once it stands and has shown that it hears."""
     model, tasks = prepared.plan.model, prepared.plan.tasks
     with progress.stage(f"starting {model.model}", 1) as tick:
-        backend = BACKENDS.get(model.backend)(model, tasks)
+        backend = prepared.opener(model, tasks)
         tick(1)
     try:
-        note_engine(folder, "model", backend.describe())
         if prepared.question.hearing_check:
             check_hearing_once(prepared.plan, backend, folder)
+        note_engine(folder, "model", backend.describe())
     except BaseException:
         backend.close()
         raise
@@ -88,9 +91,7 @@ def _transcribed(
     return Worded(backend, transcriptions(folder.transcriptions, planned)), served_model(folder.transcriptions)
 
 
-def _extract(
-    prepared: Prepared, planned: Mapping[str, Place], folder: RunFolder, budget: Budget, progress: Progress
-) -> None:
+def _extract(prepared: Prepared, planned: Planned, folder: RunFolder, budget: Budget, progress: Progress) -> None:
     plan = prepared.plan
     tasks = {task.name: task for task in plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
@@ -99,7 +100,9 @@ def _extract(
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
-            closing(open_extractor(prepared.extractor, prepared.index, plan.tasks, budget)) as extractor,
+            closing(
+                open_extractor(prepared.extractor, prepared.index, plan.tasks, prepared.opener, budget)
+            ) as extractor,
         ):
             note_engine(folder, "extractor", extractor.describe())
             extract(unread(folder.responses, planned, done, keys), tasks, extractor, folder.extractions, tick)

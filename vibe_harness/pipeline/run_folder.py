@@ -6,7 +6,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ from typing import Any
 import filelock
 from pydantic import TypeAdapter, ValidationError
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import PART, read_json, write_json
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.words import Modality
 
-FORMAT = 1
+FORMAT = 2  # 1 had no requests.parquet, and kept of the templates the prompts alone
 HEARING_CHECK = "hearing check"  # roles of their entries in engines.jsonl
 BATCH_CHECK = "batch check"
 
@@ -33,6 +34,13 @@ class TaskRecord:
     digest: str  # of the card with its templates and alias files
     prompts: Mapping[str, str]  # variant -> template text
     variants: Sequence[str]
+    sources: Mapping[str, str] | None = None  # template -> text, all of them; None in format 1, which kept prompts only
+    aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # attribute -> spelling -> canonical value
+
+    def alias_files(self) -> dict[str, str]:
+        """Attribute -> alias file and digest of what it says, "story/occupation.yaml@0123456789ab"."""
+        attributes = self.card.extraction.attributes
+        return {name: f"{attributes[name].aliases}@{digest(dict(said), 12)}" for name, said in self.aliases.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +54,15 @@ class RunRecord:
     corpus_licence: str | None
     dimensions: Sequence[str]
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
+    strata: Sequence[str] = ()  # columns that vary from clip to clip, evened out where unbalanced over groups
     extractor: str
-    modality: Modality
+    modality: Modality = "audio"
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
+    long_clips: Mapping[str, int]  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
+    corpus_folder: str | None = None  # where its clips lay, so that a page can play them
+    requests: str | None = None  # digest of requests.parquet; None in format 1
 
 
 _RECORD = TypeAdapter(RunRecord)
@@ -61,6 +73,7 @@ class RunFolder:
 
     run.json              what was asked: cards and their digests, corpus, seed, versions, machine
     clips.parquet         the clips that were asked, with their groups and the digest of their waveform
+    requests.parquet      every request that was planned: its id, task, prompt and clip
     engines.jsonl         each engine that was started, with its version
     transcriptions.jsonl  what the model wrote down of each clip, in a run of the modality "cascade"
     responses.jsonl       every response as it arrived
@@ -73,6 +86,7 @@ class RunFolder:
         self.path = path
         self.asked = path / "run.json"
         self.clips = path / "clips.parquet"
+        self.requests = path / "requests.parquet"
         self.engines = path / "engines.jsonl"
         self.transcriptions = path / "transcriptions.jsonl"
         self.responses = path / "responses.jsonl"
@@ -95,7 +109,7 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
         try:
-            for whole in (self.asked, self.clips, self.observations, self.results):
+            for whole in (self.asked, self.clips, self.requests, self.observations, self.results):
                 for part in self.path.glob(f".{whole.name}.*{PART}"):  # a killed process left it
                     part.unlink(missing_ok=True)
             yield
@@ -106,16 +120,20 @@ class RunFolder:
         """Write down what is asked, or check that this folder was made by the same question.
 
         asked: what makes a run another run. record: what scoring needs besides; the latest command's is kept.
+        Observations that were made under other alias files go: the run makes them anew from its responses.
         Raises UserError, naming what differs, where the folder holds another run, or files that are no run's.
         """
         if self.asked.exists():
-            before = self._read()["asked"]
+            before = self.read()["asked"]
+            read_alike = [task.digest for task in self.record().tasks] == [task.digest for task in record.tasks]
             differing = [key for key in asked if before.get(key) != asked[key]]
             if differing:
                 raise UserError(
                     f"{self.path}: this folder holds another run: it differs in {', '.join(differing)}. Name another "
                     "folder with --output-path, or leave the option out"
                 )
+            if not read_alike:
+                self.observations.unlink(missing_ok=True)
         else:
             strangers = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
             if strangers:
@@ -130,24 +148,34 @@ class RunFolder:
     def record(self) -> RunRecord:
         """What run.json says of the run. Raises UserError where there is none, or where another version wrote it."""
         try:
-            return _RECORD.validate_python(self._read()["record"])
+            return _RECORD.validate_python(self.read()["record"])
         except ValidationError as error:
             fault = error.errors()[0]
             raise UserError(f"{self.asked}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+
+    def question(self) -> dict[str, Any]:
+        """What makes this run another run: see `claim`. Raises UserError as `record` does."""
+        asked: dict[str, Any] = self.read()["asked"]
+        return asked
 
     def hearing_passed(self) -> bool:
         """Whether the model has passed the hearing check in this run."""
         return any(entry["role"] == HEARING_CHECK for entry in read_journal(self.engines))
 
-    def _read(self) -> dict[str, Any]:
-        if not self.asked.is_file():
+    def read(self) -> dict[str, Any]:
+        """What run.json holds, as written. Raises UserError as `record` does."""
+        try:
+            found = self.asked.is_file()
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be a run folder: {error.strerror}") from None
+        if not found:
             raise UserError(f"{self.path}: not a run folder: it has no run.json")
         data = read_json(self.asked)
         if not isinstance(data, dict) or not isinstance(data.get("asked"), dict) or "record" not in data:
             raise UserError(f"{self.asked}: not the record of a run")
-        if data.get("format") != FORMAT:
+        if data.get("format") not in (1, FORMAT):  # what format 1 lacks is written by the next run in the folder
             raise UserError(
-                f"{self.path}: made in run format {data.get('format')}, and this version reads format {FORMAT}: "
+                f"{self.path}: made in run format {data.get('format')}, and this version reads formats 1 to {FORMAT}: "
                 "use the version that made it, or run again into another folder"
             )
         return data

@@ -12,13 +12,13 @@ import numpy as np
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric
-from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of
+from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric, strata_for
+from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of, strata_codes
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
-from vibe_harness.records import Outcome, Reading
+from vibe_harness.records import Outcome, Reading, Score, parts_of
 from vibe_harness.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -54,9 +54,12 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
     names = _column_names(folder.observations)
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
-    for name in dimensions:
-        if name not in columns:
-            raise UserError(f"--dimension {name}: the run has no such column. {did_you_mean(name, columns)}")
+    for dimension in dimensions:
+        for name in parts_of(dimension):
+            if name not in columns:
+                raise UserError(
+                    f"--dimension {dimension}: the run has no such column '{name}'. {did_you_mean(name, columns)}"
+                )
     steps = [
         (task, variant, dimension)
         for task in record.tasks
@@ -66,11 +69,10 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
-            strata = tuple(record.speaker_strata.get(dimension, ()))
             results.append(
                 score_task(  # which alone holds the frame, so that no two are held at once
                     read_frame(folder.observations, task.card.task, variant, dimension),
-                    task, variant, dimension, replace(settings, speaker_strata=strata),
+                    task, variant, dimension, settings_for(record, dimension, settings),
                 )
             )  # fmt: skip
             tick(1)
@@ -88,9 +90,17 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         hearing_check=_hearing(folder, record),
         batch_check=_batch_check(folder),
         bad_clips=record.bad_clips,
+        long_clips=record.long_clips,
         tasks=results,
         variants=_variant_summaries(results),
     )
+
+
+def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Settings:
+    """The settings with the strata that the run's corpus declares for a dimension."""
+    parts = parts_of(dimension)
+    strata = tuple(column for column in record.strata if column not in parts)
+    return replace(settings, speaker_strata=strata_for(dimension, record.speaker_strata), strata=strata)
 
 
 def _column_names(path: Path) -> list[str]:
@@ -150,7 +160,8 @@ def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
 def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFrame:
     """Observations of one task and variant with the group of one dimension, sorted by request and attribute.
 
-    Clips that have no group in that dimension are left out.
+    dimension: a column, or several joined by colons, whose combinations are then the groups ("female:korean"). Clips
+    that have no group in that dimension are left out.
     """
     import pandas as pd
     import pyarrow as pa
@@ -161,7 +172,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     lists = pa.list_(pa.string())
     frame: pd.DataFrame = pq.read_table(
         path,
-        columns=[*COLUMNS, *groups],
+        columns=[*COLUMNS, *(["answer"] if "answer" in names else []), *groups],
         filters=[("task", "=", task), ("variant", "=", variant)],
         use_threads=False,  # which would each hold parts of the file
     ).to_pandas(
@@ -170,8 +181,11 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     for column in ("request", "attribute"):  # categories come in the order of arrival
         frame[column] = frame[column].cat.reorder_categories(sorted(frame[column].cat.categories))
     order = np.lexsort((frame["attribute"].cat.codes, frame["request"].cat.codes))
-    frame = frame.take(order[frame[GROUP_PREFIX + dimension].notna().to_numpy()[order]]).reset_index(drop=True)
-    frame["group"] = frame[GROUP_PREFIX + dimension].astype(str)
+    parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
+    frame = frame.take(order[frame[parts].notna().all(axis=1).to_numpy()[order]]).reset_index(drop=True)
+    frame["group"] = frame[parts[0]].astype(str)
+    for part in parts[1:]:
+        frame["group"] += ":" + frame[part].astype(str)
     pa.default_memory_pool().release_unused()  # 30 MB after 300,000 rows
     return frame
 
@@ -181,10 +195,12 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
     speakers = speakers_of(frame)
+    _check_crossing(speakers, dimension)
     without = frame["reading"] != Reading.VALUE
     scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
+        *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
         *_missing(frame, without),
         *_missing_by_group(frame, speakers, settings),
     ]
@@ -193,6 +209,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     return TaskResult(
         task=task.card.task,
         task_digest=task.digest,
+        alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
         groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
@@ -201,6 +218,17 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         warnings=warnings,
         scores=scores,
     )
+
+
+def _check_crossing(speakers: Speakers, dimension: str) -> None:
+    """Raise UserError where a group of crossed columns has one speaker: voice and group could not be told apart."""
+    sizes = dict(zip(speakers.groups, np.bincount(speakers.codes).tolist(), strict=True))
+    small = [group for group, size in sizes.items() if size < 2]
+    if small and len(parts_of(dimension)) > 1:
+        raise UserError(
+            f"--dimension {dimension}: {len(small)} of its {len(sizes)} groups have one speaker only "
+            f"({', '.join(small[:5])}{', ...' if len(small) > 5 else ''}), and two are needed: compare by one column"
+        )
 
 
 def _coverage(frame: pd.DataFrame) -> GroupCoverage:
@@ -221,6 +249,15 @@ def _coverage(frame: pd.DataFrame) -> GroupCoverage:
         readings=readings,
         items_per_response=items,
     )
+
+
+def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:
+    """Metric, column, why, for strata that are unbalanced over the groups all the same."""
+    return [
+        (score.metric, column, why)
+        for score in scores
+        for column, why in score.detail.get("not_standardised", {}).items()
+    ]
 
 
 def _missing(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
@@ -247,7 +284,8 @@ def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Setting
         counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
         np.add.at(counts, (speakers.of(rows), (rows["reading"] == Reading.VALUE).to_numpy().astype(np.int64)), 1)
         tables.append(counts)
-    tests = coverage_tests(tables, speakers.codes, permutations=settings.permutations, seed=settings.seed)
+    strata = strata_codes(frame, speakers, settings.speaker_strata)
+    tests = coverage_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
     tested = [(name, test) for name, test in zip(names, tests, strict=True) if test.p_value is not None]
     if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for _, test in tested):
         return []

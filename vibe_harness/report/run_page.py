@@ -1,40 +1,129 @@
-"""The page of one run: one HTML file that needs no network."""
+"""The page of one run: one HTML file that needs no network. Private: it holds single answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import jinja2
+from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.journal import read_journal
+from vibe_harness.pipeline.results import Results, TaskResult, read_results
+from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
+from vibe_harness.records import Score
+from vibe_harness.report.html import environment
+from vibe_harness.report.samples import Samples, pack_samples
+from vibe_harness.report.stars import Family, family_of, stars
+from vibe_harness.stats.adjust import ALPHA
 
-from vibe_harness.pipeline.results import Results, TaskResult
-from vibe_harness.pipeline.run_folder import RunRecord
-from vibe_harness.report.figures import distribution_svg
-
-
-def run_page(results: Results, record: RunRecord) -> str:
-    """The page as HTML. Everything a model wrote is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = _number
-    figures = [figure for task in results.tasks for figure in _figures(task)]
-    return environment.get_template("run_page.html.j2").render(results=results, record=record, figures=figures)
+MAX_VALUES = 12  # values of an attribute that are drawn
+BESIDE = ("diversity",)  # metrics told in the columns of others
 
 
-def _figures(task: TaskResult) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """The distribution of one attribute by group, the values that carry the shift first."""
+
+    title: str
+    groups: tuple[str, ...]
+    answers: tuple[int, ...]  # by group: responses that gave a value
+    rows: tuple[tuple[str, tuple[float, ...]], ...]  # value, share of each group's kept values (0 to 1)
+    scale: float  # the largest share
+    hidden: int  # values that are not drawn
+
+
+def write_run_page(folder: RunFolder, output: Path) -> None:
+    """Write the page of a run. Raises UserError where the run has no scores, or a file of it is damaged."""
+    record, results = folder.record(), read_results(folder.results)
+    samples = pack_samples(folder, record, output.parent)
+    page = run_page(results, record, _heard(folder), samples)
+    with written_aside(output) as aside:
+        aside.write_text(page, encoding="utf-8", errors="replace")
+
+
+def run_page(
+    results: Results, record: RunRecord, heard: Sequence[tuple[str, str]] = (), samples: Samples | None = None
+) -> str:
+    """The page as HTML. Everything a model wrote is shown as text.
+
+    heard: clip and answer of the hearing check.
+    """
+    family = family_of([score for task in results.tasks for score in wholes(task)])
+    return environment().get_template("run.html.j2").render(
+        results=results, record=record, heard=heard, samples=samples, family=family, beside=BESIDE,
+        summary=list(_summary(results, family)),
+        tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
+        script="samples.js" if samples else None, version=version("vibe-harness"),
+    )  # fmt: skip
+
+
+def wholes(task: TaskResult) -> list[Score]:
+    """The scores of the task as a whole, but for those told beside it."""
+    return [score for score in task.scores if score.attribute is None and score.metric not in ("refusal_ntvd", *BESIDE)]
+
+
+def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
+    """A line for each task and dimension: its score, and what it comes to in words."""
+    adjusted = iter(family.p_values)
+    ends = [s.interval[1] for task in results.tasks for s in wholes(task) if s.interval]
+    for task in results.tasks:
+        for score in wholes(task):
+            p_value = next(adjusted)
+            yield {
+                "task": task, "score": score, "adjusted": p_value, "stars": stars(p_value),
+                "scale": max([1.0, *ends]) / 100, "verdict": _verdict(task, score, p_value),
+            }  # fmt: skip
+
+
+def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
+    if score.value is None:
+        return f"no score: {score.undefined}"
+    if not task.reliable:
+        return "not reliable: see the warnings"
+    if score.p_value is None:
+        return "not tested"
+    if p_value is None:
+        return "not adjusted for several tests"
+    return "more than chance gives" if p_value < ALPHA else "no more than chance gives"
+
+
+def _varied(task: TaskResult) -> dict[str, Score]:
+    """Attribute -> how varied its answers are."""
+    return {score.attribute: score for score in task.scores if score.metric == "diversity" and score.attribute}
+
+
+def shifts_of(task: TaskResult) -> Iterator[Shift]:
+    """What is drawn of a task: each attribute that has a score."""
     for score in task.scores:
-        if score.metric == "ntvd" and score.attribute and score.value is not None:
-            answers = {g: c.readings[score.attribute]["value"] for g, c in task.groups.items()}
-            name = score.attribute.replace("_", " ")
-            title = f"{task.task} ({task.variant}), {name} by {task.dimension}: nTVD {score.value:.1f}"
-            yield {"title": title, "svg": distribution_svg(title, score.detail["distribution"], answers)}
+        distribution = score.detail.get("distribution")
+        if score.attribute is None or score.value is None or not distribution:
+            continue
+        groups = [group for group in task.groups if distribution.get(group)]
+        carried = [part["value"] for part in score.detail.get("contributions", [])]
+        rest = sorted({value for group in groups for value in distribution[group]} - set(carried))
+        values = [*carried, *rest]
+        rows = tuple(
+            (value, tuple(float(distribution[group].get(value, 0.0)) for group in groups))
+            for value in values[:MAX_VALUES]
+        )
+        answers = {group: task.groups[group].readings[score.attribute]["value"] for group in groups}
+        name = score.attribute.replace("_", " ")
+        yield Shift(
+            title=f"{name}: nTVD {score.value:.1f}",
+            groups=tuple(groups),
+            answers=tuple(answers[group] for group in groups),
+            rows=rows,
+            scale=max((share for _, shares in rows for share in shares), default=1.0) or 1.0,
+            hidden=len(values) - len(rows),
+        )
 
 
-def _number(value: float | None, digits: int = 1) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+def _heard(folder: RunFolder) -> list[tuple[str, str]]:
+    """Clip and answer of the hearing check that was passed last."""
+    answers: dict[str, Any] = {}
+    for entry in read_journal(folder.engines):
+        if entry["role"] == HEARING_CHECK:
+            answers = entry.get("answers", {})
+    return [(str(clip), str(answer)) for clip, answer in answers.items()]

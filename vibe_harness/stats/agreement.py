@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.ntvd import Counts, Floats, checked_counts, kept_values, ntvd
+from vibe_harness.stats.ntvd import Counts, Floats, checked_counts, kept_values, ntvd, standardised_ntvd
 
 TAUS = (1, 2, 5, 10, 15, 20, 30, 50)
 
@@ -58,8 +58,9 @@ class TauStudy:
 def tau_study(models: Sequence[Sequence[ArrayLike]], taus: Sequence[int] = TAUS, *, reference: int = 10) -> TauStudy:
     """How the scores of one task hang on the threshold tau.
 
-    models: for each model a table (G, V) for each attribute, groups x values, not filtered; every model has the same
-    attributes, not the same values. Raises UserError where `reference` is not among the taus.
+    models: for each model a table for each attribute, (G, V) groups x values or (G, H, V) by stratum of utterances,
+    not filtered; every model has the same attributes, not the same values. Raises UserError where `reference` is not
+    among the taus.
     """
     if reference not in taus:
         raise UserError(f"tau {reference} is not among {list(taus)}")
@@ -67,7 +68,8 @@ def tau_study(models: Sequence[Sequence[ArrayLike]], taus: Sequence[int] = TAUS,
     attributes = np.zeros(scores.shape, dtype=np.int64)
     for column, tables in enumerate(models):
         for row, tau in enumerate(taus):
-            values = np.array([ntvd(table[:, kept_values(table, tau)]) for table in map(checked_counts, tables)])
+            filtered = [table[..., kept_values(table, tau)] for table in map(checked_counts, tables)]
+            values = np.array([standardised_ntvd(one) if one.ndim == 3 else ntvd(one) for one in filtered])
             attributes[row, column] = np.isfinite(values).sum()
             if attributes[row, column]:
                 scores[row, column] = np.nanmean(values)

@@ -98,6 +98,20 @@ def ntvd(counts: ArrayLike) -> Floats:
     )
 
 
+def standardised_ntvd(counts: ArrayLike) -> float:
+    """nTVD of one table (G, H, V), directly standardised over its strata with their shares of all counts as weights.
+
+    NaN where it is undefined or degenerate; with a single stratum it is `ntvd`.
+    """
+    array = checked_counts(counts)
+    if array.ndim != 3:
+        raise UserError(f"a table of groups x strata x values is needed; the shape is {array.shape}")
+    totals = array.sum(axis=2)
+    if len(array) < 2 or (array.sum(axis=(0, 1)) > 0).sum() < 2:
+        return float("nan")
+    return float(shift(standardised(array, totals, totals.sum(axis=0) / totals.sum())))
+
+
 def published_ntvd(counts: ArrayLike) -> Floats:
     """As `ntvd`, but 0 where a single value is left, as in the published definition. Undefined stays NaN."""
     array = checked_counts(counts)

@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+import numpy as np
 from pydantic import Field
 
+from vibe_harness.backends.audio import pieces_of
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.simulated.answers import Choices, choices_of
 from vibe_harness.backends.simulated.chance import Chance
@@ -16,7 +18,7 @@ from vibe_harness.backends.simulated.prose import answer, refusal
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
-from vibe_harness.records import Outcome, Request, Response
+from vibe_harness.records import Outcome, Request, Response, Waveform
 
 VERSION = 2
 BREAKAGES = ("unlabelled", "unclear", "cut")
@@ -49,7 +51,10 @@ class SimulatedEngine:
     Arguments = Arguments
     Connection = Connection
 
+    several_clips = True
+
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
+        self._card = card
         self._arguments = Arguments.model_validate(card.args)
         self._choices = {task.name: choices_of(task) for task in tasks}
         self._labels = {task.name: _labels(task) for task in tasks}
@@ -68,7 +73,7 @@ class SimulatedEngine:
     def _respond(self, request: Request) -> Response:
         if request.audio is None:
             raise UserError("the simulated model answers what comes with a clip only: name another --extractor")
-        heard = hear_once(request.audio())
+        heard = hear_once(_whole(pieces_of(request, self._card)))
         chance = Chance(hashlib.sha256(f"{request.generation.seed} {request.id}".encode()).digest())
         if chance.happens(self._arguments.refusal_chance(heard)):
             return _response(request, Outcome.OK, refusal(chance), "stop")
@@ -108,6 +113,11 @@ def draw(choices: Choices, shares: Sequence[float], chance: Chance) -> list[str]
         found.append(choices.values[place])
         left[place] = 0.0
     return found
+
+
+def _whole(pieces: Sequence[Waveform]) -> Waveform:
+    """Pieces, one after the other, as one clip."""
+    return pieces[0] if len(pieces) == 1 else Waveform(np.concatenate([p.samples for p in pieces]), pieces[0].rate)
 
 
 def _labels(task: Task) -> list[str]:

@@ -1,0 +1,105 @@
+"""Two runs over the same clips: paired, and refused or warned of where more than the model differs."""
+
+import json
+
+import pytest
+
+from vibe_harness import evaluate
+from vibe_harness.errors import UserError
+from vibe_harness.pipeline.comparing import compare_runs
+
+STRONG, WEAK = 0.9, 0.0
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """The simulated model with a strong shift and with none, over the same 96 clips."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, strength in (("strong", STRONG), ("weak", WEAK)):
+        evaluate("simulated", ["advisory"], "demo", model_args={"strength": strength}, permutations=99, tau=2,
+                 dimensions=["gender"], output_path=folder / name)  # fmt: skip
+    return folder
+
+
+def test_a_change_is_signed_and_paired_over_the_same_clips(runs):
+    found = compare_runs(runs / "strong", runs / "weak", tau=2)
+    [task] = found.compared
+    assert (task.task, task.dimension, task.clips) == ("advisory", "gender", 96)
+    assert task.whole.difference < 0 and task.whole.interval[1] < 0 and task.adjusted == task.whole.p_value < 0.01
+    assert task.attributes["activity"] == task.whole  # the task has one attribute
+    back = compare_runs(runs / "weak", runs / "strong", tau=2).compared[0].whole
+    assert back.difference == pytest.approx(-task.whole.difference)
+    assert not found.warnings and not found.not_compared
+
+
+def test_a_run_does_not_differ_from_itself(runs):
+    [task] = compare_runs(runs / "weak", runs / "weak", tau=2).compared
+    assert task.whole.difference == 0 and task.whole.p_value == 1
+
+
+def changed(runs, tmp_path, change):
+    """A copy of the weak run whose record was changed."""
+    import shutil
+
+    copy = tmp_path / "changed"
+    shutil.copytree(runs / "weak", copy)
+    path = copy / "run.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return copy
+
+
+def test_another_card_is_not_compared(runs, tmp_path):
+    other = changed(runs, tmp_path, lambda data: data["record"]["tasks"][0].update(digest="f" * 32))
+    with pytest.raises(UserError, match="advisory: asked with two different cards"):
+        compare_runs(runs / "strong", other)
+
+
+def test_another_extractor_or_seed_is_a_warning(runs, tmp_path):
+    other = changed(runs, tmp_path, lambda data: data["asked"].update(seed=7, extractor={"name": "qwen3-8b"}))
+    lines = compare_runs(runs / "strong", other, tau=2).warnings
+    assert [line.split(" as well")[0] for line in lines] == [
+        "the runs differ in extractor", "the runs differ in seed",
+    ]  # fmt: skip
+
+
+def test_clips_that_sound_otherwise_are_left_out(runs, tmp_path):
+    import pandas as pd
+
+    other = changed(runs, tmp_path, lambda data: None)
+    clips = pd.read_parquet(other / "clips.parquet")
+    clips.loc[:2, "waveform"] = "0"
+    clips.iloc[:-1].to_parquet(other / "clips.parquet")
+    found = compare_runs(runs / "strong", other, tau=2)
+    assert found.compared[0].clips == 92
+    assert found.warnings == (
+        "3 clips sound otherwise in the second run and are left out",
+        "1 clips were played in one of the runs only and are left out",
+    )
+    clips["waveform"] = "0"
+    clips.to_parquet(other / "clips.parquet")
+    with pytest.raises(UserError, match="no clip in common"):
+        compare_runs(runs / "strong", other)
+
+
+def test_what_either_run_failed_on_is_left_out_of_both(runs, tmp_path):
+    import pandas as pd
+
+    other = changed(runs, tmp_path, lambda data: None)
+    rows = pd.read_parquet(other / "observations.parquet")
+    rows["outcome"] = rows["outcome"].astype(str)
+    rows.loc[:4, ["outcome", "reading"]] = ["error", "none"]
+    for name in rows.columns.difference(["raw", "values"]):
+        rows[name] = rows[name].astype("category")
+    rows.to_parquet(other / "observations.parquet")
+    assert compare_runs(runs / "strong", other, tau=2).compared[0].clips == 91
+
+
+def test_a_folder_that_is_no_finished_run_is_refused(runs, tmp_path):
+    with pytest.raises(UserError, match="not a run folder"):
+        compare_runs(runs / "weak", tmp_path)
+    other = changed(runs, tmp_path, lambda data: None)
+    (other / "observations.parquet").unlink()
+    with pytest.raises(UserError, match="nothing to compare yet"):
+        compare_runs(runs / "weak", other)

@@ -1,0 +1,101 @@
+"""Whatever befalls a run, the command given again ends it as if nothing had happened."""
+
+import os
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.cli.conftest import tone
+from tests.cli.test_run import stored
+from tests.pipeline.faults import Starter, lose_power
+from vibe_harness.pipeline.run_check import check_run
+from vibe_harness.pipeline.run_folder import RunFolder
+
+SECONDS = 100.0
+RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19", "--corpus", "m.csv")
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
+
+
+@pytest.fixture
+def starter(tmp_path):
+    """A corpus of 240 clips over 12 files of 6 speakers."""
+    rows = ["file,speaker,gender,id"]
+    for speaker in range(6):
+        for take in range(2):
+            tone(tmp_path / f"s{speaker}" / f"{take}.wav", (110, 200)[speaker % 2] + 3 * speaker + take)
+            sex = ("male", "female")[speaker % 2]
+            rows += [f"s{speaker}/{take}.wav,s{speaker},{sex},{take}-{again}" for again in range(20)]
+    (tmp_path / "m.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return Starter(tmp_path, RUN)
+
+
+@pytest.mark.slow
+def test_killed_torn_filled_and_doubled_hundreds_of_times_it_ends_as_an_unbroken_run(starter):
+    seed = int(os.environ.get("VIBE_FAULT_SEED", random.SystemRandom().randrange(2**32)))
+    print(f"VIBE_FAULT_SEED={seed}")  # shown where the test fails, and with -s
+    starter.whole("first")  # imports what was not imported ahead
+    takes = starter.whole("whole")
+    whole = stored(starter.folder / "whole")
+    end = time.monotonic() + SECONDS
+    faults: Counter[str] = Counter()
+    with ThreadPoolExecutor(2) as lanes:
+        for found in lanes.map(
+            lambda lane: struck(starter, lane, random.Random(seed + lane), takes, whole, end), (0, 1)
+        ):
+            faults += found
+    print(f"as the unbroken run ({takes:.2f} s), after {dict(faults)}")
+    assert all(faults[kind] for kind in ("runs", "killed", "torn", "full", "doubled"))
+
+
+def struck(starter, lane, chance, takes, whole, end):
+    """Runs under faults until the time is up, each compared with the unbroken one; how often each fault struck."""
+    faults: Counter[str] = Counter()
+    while time.monotonic() < end:
+        output = f"lane{lane}-run{faults['runs']}"
+        for _ in range(chance.randint(5, 20)):
+            strike(starter, output, takes, chance, faults)
+        starter.whole(output)
+        checked = check_run(RunFolder(starter.folder / output))
+        assert checked.whole and checked.answered == checked.planned == 240, checked.faults
+        assert stored(starter.folder / output) == whole
+        shutil.rmtree(starter.folder / output)
+        faults["runs"] += 1
+    return faults
+
+
+def strike(starter, output, takes, chance, faults):
+    """One start of the run and what befalls it."""
+    moment = chance.uniform(0.1, 1.1) * takes
+    kind = chance.choice(["killed", "torn", "torn", "full", "doubled"])
+    if kind == "full":
+        process = starter.start(output, full_at=chance.randint(1, 120_000))
+        process.join(60)
+        assert process.exitcode in (0, 1, 2), said(starter)
+        faults["full"] += process.exitcode == 2
+        return
+    first = starter.start(output)
+    if kind == "doubled":
+        time.sleep(moment / 2)
+        second = starter.start(output)
+        second.join(60)
+        first.join(60)
+        assert {first.exitcode, second.exitcode} <= {0, 1, 2}, said(starter)
+        assert not first.exitcode == second.exitcode == 2, said(starter)
+        faults["doubled"] += 2 in (first.exitcode, second.exitcode)
+        return
+    first.join(moment)
+    first.kill()
+    first.join()
+    faults["killed"] += first.exitcode == -9
+    if kind == "torn" and lose_power(starter.folder / output, chance):
+        faults["torn"] += 1
+
+
+def said(starter):
+    return (starter.folder / "said").read_text(encoding="utf-8")[-3000:]

@@ -1,0 +1,207 @@
+"""A run folder is proved whole, wherever it lies, and each fault is told in a line."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from tests.pipeline.test_run_folder import RUN, finished, lines, rewrite, vibe, with_field
+
+__all__ = ["finished", "vibe"]  # fixtures
+
+
+def faults(vibe, folder="out"):
+    done = vibe("run-check", folder, check=1)
+    found = done.stdout.splitlines()
+    assert json.loads(vibe("run-check", folder, "--json").stdout)["faults"] == found
+    return found
+
+
+def test_a_finished_run_is_whole(vibe):
+    done = vibe("run-check", "out", check=0)
+    assert "whole" in done.stdout and "12 requests" in done.stdout
+    assert vibe.json("run-check", "out") == {"whole": True, "planned": 12, "answered": 12, "errors": 0, "faults": []}
+
+
+@pytest.mark.parametrize("journal", ["responses.jsonl", "extractions.jsonl"])
+@pytest.mark.parametrize("tail", [b'{"request": "0', b"\0" * 300])
+def test_a_torn_tail_is_named_and_mended_by_the_same_command(vibe, journal, tail):
+    with (vibe.folder / "out" / journal).open("ab") as file:
+        file.write(tail)
+    [fault] = faults(vibe)
+    assert fault.startswith(f"{journal}:13: torn")
+    assert vibe(*RUN, "--output-path", "out").returncode in (0, 1)
+    vibe("run-check", "out", check=0)
+
+
+def test_what_is_missing_is_counted_and_named(vibe):
+    rewrite(vibe.folder / "out" / "responses.jsonl", lambda records: records[2:])
+    found = faults(vibe)
+    assert found[0].startswith("responses.jsonl: 2 of 12 planned requests have no outcome, the first: advisory, ")
+    assert "2 requests are not there as their responses have it" in found[1] and len(found) == 2
+
+
+def test_every_other_fault_of_the_responses_is_named_with_its_first_line(vibe):
+    def change(records):
+        stray = [{**records[0], "request": f"{n:032x}"} for n in range(3)]
+        moved = {**records[11], "clip": records[0]["clip"]}
+        return [*records[:11], *stray, records[5], moved, records[11], {"not": "a record"}]
+
+    rewrite(vibe.folder / "out" / "responses.jsonl", change)
+    found = faults(vibe)
+    for fault, said in zip(
+        found,
+        (
+            "responses.jsonl:12: the answer to a request that was not planned",
+            "responses.jsonl:15: a second answer to its request",
+            "responses.jsonl:16: names another task, prompt or clip than advisory",
+            "responses.jsonl:18: not a record",
+        ),
+        strict=True,
+    ):
+        assert fault.startswith(said)
+    assert found[0].endswith("and 2 more such lines")
+
+
+def test_failed_calls_are_an_outcome_and_counted(vibe):
+    rewrite(
+        vibe.folder / "out" / "responses.jsonl",
+        lambda records: [{**records[0], "outcome": "error", "text": "", "error": "timed out"}, *records[1:]],
+    )
+    found = vibe("run-check", "out", "--json")
+    assert json.loads(found.stdout)["errors"] == 1 and json.loads(found.stdout)["answered"] == 11
+
+
+def test_an_answer_that_was_edited_has_no_reading(vibe):
+    rewrite(vibe.folder / "out" / "responses.jsonl", with_field("text", "Activities: chess"))
+    [fault] = faults(vibe)
+    assert fault.startswith("extractions.jsonl: 1 answers have no reading of just that text")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda data: data["record"]["model"].update(revision="x"), "the model card is not the one that was asked"),
+        (lambda data: data["record"]["tasks"][0]["card"].update(version=9), "the task 'advisory' is not the one"),
+        (
+            lambda data: data["record"]["tasks"][0]["sources"].update({"advisory/extract.j2": "x"}),
+            "the task 'advisory'",
+        ),
+        (lambda data: data["asked"].update(clips="0" * 32), "these are not the clips that were asked"),
+        (lambda data: data["record"].update(requests="0" * 32), "these are not the requests that were planned"),
+    ],
+)
+def test_hashes_hold(vibe, change, said):
+    path = vibe.folder / "out" / "run.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    [fault] = faults(vibe)
+    assert said in fault
+
+
+@pytest.mark.parametrize("name", ["clips.parquet", "requests.parquet", "observations.parquet", "results.json"])
+def test_a_file_that_is_missing_or_damaged_is_named(vibe, name):
+    path = vibe.folder / "out" / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    [fault] = faults(vibe)
+    assert name in fault and "Traceback" not in fault
+    path.unlink()
+    [fault] = faults(vibe)
+    assert name in fault and "no such file" in fault
+
+
+def test_a_changed_group_or_observation_is_seen(vibe):
+    clips = vibe.folder / "out" / "clips.parquet"
+    frame = pd.read_parquet(clips)
+    frame.loc[0, "group_gender"] = "female"
+    frame.to_parquet(clips)
+    path = vibe.folder / "out" / "observations.parquet"
+    frame = pd.read_parquet(path)
+    frame["outcome"] = "truncated"  # as no response ended
+    frame.to_parquet(path)
+    found = faults(vibe)
+    assert "not the clips" in found[0] and "observations.parquet: 12 requests are not there" in found[1]
+
+
+def test_what_is_no_run_folder_is_refused(vibe):
+    assert "no run.json" in vibe.refuses("run-check", ".")
+    assert "name too long" in vibe.refuses("run-check", "n" * 300)
+    (vibe.folder / "out" / "run.json").write_text('{"format": 99, "asked": {}, "record": {}}', encoding="utf-8")
+    assert "format 99" in vibe.refuses("run-check", "out")
+
+
+def as_format_1(folder):
+    """The folder as the version before made it."""
+    data = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    data["format"] = 1
+    del data["record"]["requests"]
+    for task in data["record"]["tasks"]:
+        del task["sources"]
+    (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
+    (folder / "requests.parquet").unlink()
+
+
+def test_a_folder_of_the_format_before_is_scored_and_brought_up_by_the_same_command(vibe):
+    before = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
+    as_format_1(vibe.folder / "out")
+    assert vibe.json("score", "out", "--tau", "3", "--permutations", "19") == before
+    found = faults(vibe)
+    assert "run format 1" in found[0] and "run format 1" in found[1] and len(found) == 2
+    stored = lines(vibe.folder / "out" / "responses.jsonl")
+    assert vibe.json(*RUN, "--output-path", "out") == before
+    vibe("run-check", "out", check=0)
+    assert lines(vibe.folder / "out" / "responses.jsonl") == stored
+
+
+def test_a_copy_elsewhere_without_its_corpus_is_checked_scored_and_shown(vibe, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("another machine") / "run"
+    shutil.copytree(vibe.folder / "out", elsewhere)
+    (vibe.folder / "m.csv").unlink()
+    before = json.loads((elsewhere / "results.json").read_text(encoding="utf-8"))
+    vibe("run-check", elsewhere, check=0)
+    assert vibe.json("score", elsewhere, "--tau", "3", "--permutations", "19") == before
+    vibe("report", elsewhere, check=0)
+
+
+# Root may write whatever a folder's mode says, unless it gives that power up.
+AS_OTHERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
+
+
+@pytest.mark.skipif(AS_OTHERS != () and shutil.which("setpriv") is None, reason="root, and no setpriv to be less")
+def test_a_folder_that_takes_no_writes_is_checked_and_a_run_in_it_is_refused_in_a_line(vibe):
+    folder = vibe.folder / "out"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for path in (*folder.iterdir(), folder):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+    def command(*arguments):
+        words = [*AS_OTHERS, sys.executable, "-m", "vibe_harness", *arguments]
+        return subprocess.run(words, cwd=vibe.folder, capture_output=True, text=True, check=False)
+
+    checked = command("run-check", "out")
+    assert checked.returncode == 0 and "whole" in checked.stdout, checked.stderr
+    for arguments in ((*RUN, "--output-path", "out"), ("score", "out"), ("report", "out")):
+        refused = command(*arguments)
+        assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1, refused.stderr
+        assert "out" in refused.stderr and "ermission" in refused.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    folder.chmod(0o755)
+
+
+def test_a_path_that_is_too_long_in_all_is_one_line(vibe):
+    path = "/".join(["d" * 200] * 25)
+    assert len(vibe.refuses(*RUN, "--output-path", path).splitlines()) == 1
+
+
+def test_a_clock_that_jumps_changes_nothing(vibe, monkeypatch):
+    before = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
+    jumps = iter(range(10**9))
+    monkeypatch.setattr("time.time", lambda: 2e9 - 1e6 * next(jumps))  # back by 12 days each time it is looked at
+    assert vibe.json(*RUN, "--output-path", "jumped") == before
+    vibe("run-check", "jumped", check=0)

@@ -1,0 +1,60 @@
+"""The papers' figures as they stand in the leaderboard: Table 1 of version 1, and what its appendix says of it."""
+
+import pytest
+
+from vibe_harness.report.board import build_board
+from vibe_harness.report.published import published_beside, published_blocks
+from vibe_harness.report.relations import task_relations
+
+# Typed off Table 1: the highest and the lowest of each column.
+EXTREMES = {
+    "gender": {
+        "advisory": (46.77, 2.45),
+        "casting": (22.23, 0.57),
+        "shopper": (28.79, 3.73),
+        "story": (38.12, 1.64),
+        "candidate": (7.11, 0.36),
+    },
+    "accent": {
+        "advisory": (27.44, 2.97),
+        "casting": (8.29, 2.16),
+        "shopper": (9.59, 1.65),
+        "story": (19.38, 2.17),
+        "candidate": (5.05, 0.56),
+    },
+}
+
+
+@pytest.mark.parametrize("dimension", ["gender", "accent"])
+def test_the_highest_and_lowest_of_table_1_are_marked(dimension: str) -> None:
+    [block] = [block for block in build_board([], published=published_blocks()).blocks if block.dimension == dimension]
+    assert len(block.rows) == 11 and block.published is not None and "Table 1" in block.published
+    for index, column in enumerate(block.columns):
+        marks = {row.cells[index].mark: row.cells[index].value for row in block.rows if row.cells[index].mark}
+        assert marks == dict(zip(("highest", "lowest"), EXTREMES[dimension][column.task], strict=True)), column.task
+
+
+def test_correlations_between_tasks_are_those_of_the_appendix() -> None:
+    by_dimension = {block.dimension: task_relations(block) for block in published_blocks()}
+    found = {
+        dimension: {
+            (first, second): relations.values[i][j].value
+            for i, first in enumerate(relations.labels)
+            for j, second in enumerate(relations.labels)
+        }
+        for dimension, relations in by_dimension.items()
+    }
+    assert round(found["gender"]["story", "advisory"], 2) == 0.31
+    assert round(found["gender"]["story", "casting"], 2) == 0.27
+    assert round(found["accent"]["advisory", "story"], 2) == 0.88
+    assert round(found["accent"]["shopper", "candidate"], 2) == 0.06
+    others = ("advisory", "casting", "shopper", "candidate")
+    assert all(round(found["gender"][a, b], 2) >= 0.85 for a in others for b in others)
+
+
+def test_table_2_sets_story_beside_the_choice_benchmark() -> None:
+    [table] = published_beside()
+    rows = dict(table.rows)
+    story, parity = rows["DeSTA2.5-Audio"]
+    assert (story.value, parity.value, parity.stars) == (20.17, 8.7, "**")
+    assert sum(bool(cells[1].stars) for cells in rows.values()) == 6  # as the table stars them

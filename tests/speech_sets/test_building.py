@@ -1,0 +1,210 @@
+"""The whole way from a table of questions to a corpus, stopped and gone on, with a model that rewrites on a server."""
+
+import csv
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from tests.loopback import Loopback
+from tests.speech_sets.conftest import QUESTIONS, WriteSet
+from tests.speech_sets.stand_in import speech_server
+from vibe_harness.cards.loading import CardIndex
+from vibe_harness.cli.terminal import TerminalProgress
+from vibe_harness.corpora.manifest import load_manifest
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.speech_sets.building import Built, build
+from vibe_harness.speech_sets.card import load_speech_set
+
+
+def built(card: Path, output: Path, *include: Path) -> Built:
+    return build(load_speech_set(card), output, CardIndex(include), TerminalProgress().stage)
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def rewriting(folder: Path, url: str) -> dict[str, Any]:
+    """The `rewrite` part of a card, its model card and template beside it."""
+    (folder / "set").mkdir(exist_ok=True)
+    (folder / "set" / "aloud.j2").write_text("Write for the ear ({{ part }}): {{ text }}", encoding="utf-8")
+    model = folder / "set" / "writer.yaml"
+    card = {"model": "writer", "backend": "openai", "id": "loopback", "audio": False,
+            "connection": {"base_url": url, "max_retries": 0}}  # fmt: skip
+    model.write_text(yaml.safe_dump(card), encoding="utf-8")
+    return {"model": str(model), "template": "aloud.j2"}
+
+
+def test_the_speech_becomes_a_corpus(write_set: WriteSet, tmp_path: Path) -> None:
+    done = built(write_set(), tmp_path / "out")
+    assert (done.texts, done.flagged, done.clips, done.bins) == (9, None, 18, None)
+    corpus = load_manifest(tmp_path / "out" / "manifest.csv")
+    assert len(corpus.clips) == 6 and corpus.synthetic and corpus.licence == "CC0-1.0"
+    clip = corpus.clips[0]
+    assert clip.speaker == "amy" and clip.text == "What is the capital of France?" and clip.sentence_id == "1"
+    assert (
+        clip.groups["option_b_text"] == "Rome" and clip.groups["answer"] == "A" and clip.groups["accent"] == "british"
+    )
+    said = records(tmp_path / "out" / "spoken.jsonl")
+    assert {record["file"] for record in said} == {
+        str(path.relative_to(tmp_path / "out").as_posix()) for path in (tmp_path / "out" / "audio").rglob("*.wav")
+    }
+    assert all(record["text"] and record["made_by"].startswith("espeakng-loader ") for record in said)
+
+
+def test_a_second_build_speaks_nothing_and_a_changed_text_alone(write_set: WriteSet, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    built(write_set(), out)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*.wav")}
+    built(write_set(), out)
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*.wav")} == before
+    built(write_set(QUESTIONS.replace("Paris", "Lyon")), out)
+    changed = {path.name for path in out.rglob("*.wav") if path.stat().st_mtime_ns != before[path]}
+    assert changed == {"1_option_a.wav"}
+    changed_to = (out / "audio" / "amy" / "1_option_a.wav").read_bytes()
+    built(write_set(), out)  # and back again: the file holds what it held first
+    assert (out / "audio" / "amy" / "1_option_a.wav").read_bytes() != changed_to
+    (out / "audio" / "bob" / "2_question.wav").unlink()
+    built(write_set(), out)
+    assert (out / "audio" / "bob" / "2_question.wav").is_file()
+
+
+def test_a_killed_build_goes_on_to_the_same_files(write_set: WriteSet, tmp_path: Path) -> None:
+    rows = "".join(f"{n},Question number {n} of many?,Yes,No,A,s\n" for n in range(40))
+    card = write_set(QUESTIONS.splitlines()[0] + "\n" + rows)
+    whole = tmp_path / "whole"
+    built(card, whole)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "vibe_harness", "speech-set", str(card), "--output", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = out / "spoken.jsonl"
+    while process.poll() is None and (not journal.exists() or journal.read_bytes().count(b"\n") < 40):
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert 40 <= journal.read_bytes().count(b"\n") < 240
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    for path in whole.rglob("*.wav"):
+        ours = soundfile.read(out / path.relative_to(whole), dtype="int16")[0]
+        np.testing.assert_array_equal(ours, soundfile.read(path, dtype="int16")[0])
+    assert (out / "manifest.csv").read_bytes() == (whole / "manifest.csv").read_bytes()
+    assert not list(out.rglob("*.part"))
+
+
+def test_a_model_rewrites_and_a_person_mends(write_set: WriteSet, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with Loopback() as server:
+        card = write_set(rewrite=rewriting(tmp_path, server.url))
+        done = built(card, out)
+        asked = sum(server.seen()["asked"].values())
+        assert asked == 9 and done.flagged == 9  # the stand-in writes words of its own
+        review = table(out / "review.csv")
+        assert [row["original"] for row in review][:2] == ["What is the capital of France?", "Paris"]
+        review[1] |= {"verdict": "mended", "mended": "Paris, the city"}
+        with (out / "review.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(review[0]))
+            writer.writeheader()
+            writer.writerows(review)
+        done = built(card, out)
+        assert done.mended == 1
+        assert sum(server.seen()["asked"].values()) == asked
+    spoken = {(r["item"], r["part"], r["voice"]): r["text"] for r in records(out / "spoken.jsonl")}
+    assert spoken["1", "option_a", "amy"] == "Paris, the city"
+    assert spoken["1", "question", "amy"] == review[0]["rewritten"]
+    assert table(out / "review.csv")[1]["verdict"] == "mended"
+
+
+def test_texts_that_are_not_rewritten_stop_the_build_and_are_asked_again(write_set: WriteSet, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with Loopback(rates={"refused": 0.4}, seed=1) as server:
+        card = write_set(rewrite=rewriting(tmp_path, server.url))
+        with pytest.raises(EngineError, match=r"of 9 texts were not rewritten by 'writer'; the first: .*refused"):
+            built(card, out)
+        kept = len(records(out / "rewritten.jsonl"))
+        assert 0 < kept < 9 and not (out / "spoken.jsonl").exists()
+    with Loopback() as server:
+        built(write_set(rewrite=rewriting(tmp_path, server.url)), out)
+        assert sum(server.seen()["asked"].values()) == 9 - kept
+
+
+def test_two_recognisers_screen_the_speech(write_set: WriteSet, tmp_path: Path) -> None:
+    pytest.importorskip("pocketsphinx")
+    out = tmp_path / "out"
+    with speech_server() as server:
+        server.heard = "How many legs does a spider have?"
+        recognisers = [
+            {"name": "sphinx", "recogniser": "pocketsphinx"},
+            {"name": "whisper", "recogniser": "openai", "settings": {"base_url": f"{server.url}/v1", "model": "w"}},
+        ]
+        card = write_set(QUESTIONS, texts=["question"], recognisers=recognisers)
+        done = built(card, out)
+        assert len(server.asked) == 6
+        assert done.bins is not None and done.bins["en"]["0"] >= 2 / 6  # the server is right on that question
+        built(card, out)
+        assert len(server.asked) == 6  # nothing is heard twice
+    rows = {(row["item"], row["voice"]): row for row in table(out / "screening.csv")}
+    assert rows["2", "amy"]["bin"] == "0" and rows["2", "amy"]["whisper_errors"] == "0.0000"
+    assert rows["1", "amy"]["sphinx"].startswith("what is the capital of")
+    assert done.sample == len(table(out / "rating.csv")) == sum(row["bin"] != "0" for row in rows.values())
+
+
+def test_silence_is_no_speech(write_set: WriteSet, tmp_path: Path) -> None:
+    with speech_server() as server:
+        server.silent = True
+        settings = {"base_url": f"{server.url}/v1", "model": "tts", "voice": "v"}
+        voice = {"voice": "v", "synthesizer": "openai", "settings": settings, "groups": {"gender": "female"}}
+        with pytest.raises(EngineError, match="item '1', question: the synthesizer gave silence"):
+            built(write_set(voices=[voice]), tmp_path / "out")
+    assert not list((tmp_path / "out").rglob("*.wav"))
+
+
+def test_what_is_missing_is_said_before_anything_is_asked(write_set: WriteSet, tmp_path: Path) -> None:
+    with Loopback() as server:
+        rewrite = rewriting(tmp_path, server.url)
+        settings = {"base_url": "http://127.0.0.1:9/v1", "model": "w", "api_key_env": "NOT_SET_ANYWHERE"}
+        recognisers = [{"name": "w", "recogniser": "openai", "settings": settings}]
+        with pytest.raises(UserError, match="NOT_SET_ANYWHERE"):
+            built(write_set(rewrite=rewrite, recognisers=recognisers), tmp_path / "out")
+        assert sum(server.seen()["asked"].values()) == 0
+
+
+def test_a_voice_with_nothing_to_say_is_refused(write_set: WriteSet, tmp_path: Path) -> None:
+    voice = {"voice": "v", "settings": {"voice": "en"}, "groups": {"gender": "f"}, "where": {"subject": "astrology"}}
+    with pytest.raises(UserError, match="speaks no row"):
+        built(write_set(voices=[voice]), tmp_path / "out")
+
+
+def test_two_items_with_one_file_name_are_refused(write_set: WriteSet, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="would share a file name"):
+        built(write_set(QUESTIONS.replace("\n1,", "\na/b,").replace("\n2,", "\na?b,")), tmp_path / "out")
+
+
+def test_two_builds_in_one_folder_are_refused(write_set: WriteSet, tmp_path: Path) -> None:
+    from filelock import FileLock
+
+    (tmp_path / "out").mkdir()
+    with FileLock(tmp_path / "out" / ".lock"), pytest.raises(UserError, match="another process is building"):
+        built(write_set(), tmp_path / "out")
+
+
+def test_the_command_says_what_it_made(write_set: WriteSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from vibe_harness.cli.main import main
+
+    with pytest.raises(SystemExit) as end:
+        main(["speech-set", str(write_set()), "--output", str(tmp_path / "out")])
+    told = capsys.readouterr().out
+    assert end.value.code == 0
+    assert "9 texts, spoken as they are written" in told and "18 clips" in told and "not screened" in told

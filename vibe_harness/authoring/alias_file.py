@@ -1,0 +1,75 @@
+"""Adding to an alias file: comments and order are kept, and nothing is written that a run would refuse."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vibe_harness.cards.aliases import read_aliases
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.paths import find_file
+from vibe_harness.cards.spelling import fold
+from vibe_harness.errors import UserError
+from vibe_harness.library import library_root, package_roots
+from vibe_harness.pipeline.files import written_aside
+
+
+def add_aliases(task: Task, attribute: str, accepted: Mapping[str, str]) -> Path:
+    """Write spellings (spelling -> canonical value) into the alias file of an attribute. Returns the file.
+
+    Raises UserError, and leaves the file as it is, where the card names no alias file, where the file belongs to an
+    installed package, and where a spelling has another value already, or aliases would chain or go in a circle.
+    """
+    spec = task.card.extraction.attributes[attribute]
+    if spec.aliases is None:
+        raise UserError(
+            f"{task.path}: the attribute '{attribute}' names no alias file: make one below templates/ (with the line "
+            f"'{{}}' in it), and name it in the card: aliases: {task.name}/{attribute}.yaml"
+        )
+    path = find_file(task.templates.roots, spec.aliases)
+    if _is_installed(path):
+        raise UserError(
+            f"{path}: belongs to an installed package, and is left alone: copy the task '{task.name}' into a folder of "
+            "your own under another name (its card, and its folder in templates/), and go on with that"
+        )
+    read_aliases(path, spec)  # what is wrong with it before is not ours to write over
+    text = _with(path, accepted)
+    with written_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+        try:
+            read_aliases(aside, spec)
+        except UserError as error:
+            told = str(error).replace(str(aside), str(path))
+            raise UserError(f"{told}\nNothing was written") from None
+    return path
+
+
+def _with(path: Path, accepted: Mapping[str, str]) -> str:
+    """The file's text with the spellings added to its lists."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedSeq
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 1_000_000  # lines are left as they are broken
+    data: Any = yaml.load(path.read_text(encoding="utf-8"))
+    data.fa.set_block_style()  # a file that holds {} so far
+    keys = {fold(key): key for key in data}
+    for spelling, value in accepted.items():
+        key = keys.setdefault(fold(value), value)
+        if key not in data:
+            data[key] = CommentedSeq()
+            data[key].fa.set_flow_style()
+        data[key].append(spelling)
+    out = io.StringIO()
+    yaml.dump(data, out)
+    return out.getvalue()
+
+
+def _is_installed(path: Path) -> bool:
+    """Whether a file is part of a package that pip installed; the cards of a checkout are there to be changed."""
+    root = library_root()
+    installed = [*package_roots(), *([root] if root.name == "library" else [])]
+    return any(path.resolve().is_relative_to(folder.resolve()) for folder in installed)

@@ -1,0 +1,258 @@
+"""Everything that a run with a task card would trip over, or that would make its scores say something else."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vibe_harness.authoring.prompt_words import LEADS, prompt_words
+from vibe_harness.authoring.trial import tried
+from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.cards.paths import find_file
+from vibe_harness.cards.spelling import fold
+from vibe_harness.cards.yaml_file import CardSource, read_card
+from vibe_harness.corpora.card import corpus_cards, load_corpus_card
+from vibe_harness.corpora.importing import IMPORTERS
+from vibe_harness.corpora.registry import corpus_manifests, find_corpus
+from vibe_harness.errors import UserError
+from vibe_harness.extraction.canonical import alike
+from vibe_harness.pipeline.score import metrics_of
+from vibe_harness.registry import did_you_mean
+
+RESPONSE = "[a response, put in by the check]"
+_PLACED = re.compile(r"(?P<place>.+?:\d+): (?P<message>.+)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to mend."""
+
+    place: str  # "FILE:LINE", or a file
+    message: str  # what is wrong there, and how to mend it
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A task card after its check."""
+
+    card: Path
+    findings: tuple[Finding, ...]
+    prompts: Mapping[str, str]  # variant -> the prompt as a model gets it; those that render
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        findings = [{"place": finding.place, "message": finding.message} for finding in self.findings]
+        return {"card": str(self.card), "findings": findings, "prompts": dict(self.prompts)}
+
+
+def check_tasks(asked: Sequence[str], include_paths: Sequence[Path] = ()) -> list[Checked]:
+    """Check task cards: names, globs, card files, or folders that hold tasks/.
+
+    Raises UserError where a name or a folder holds no card; what is wrong with a card is a finding.
+    """
+    return [check_task(card, index) for card, index in _cards(asked, include_paths)]
+
+
+def check_task(card: Path, index: CardIndex) -> Checked:
+    """Check one card: its fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run."""
+    task, faults = index.examine_task(card)
+    findings = [_placed(card, fault) for fault in faults]
+    prompts = {}
+    if task is not None:
+        source = read_card(card, index.root_of(card))
+        prompts = _rendered(task)
+        findings += _prompt_findings(task, source, prompts)
+        findings += _attribute_findings(task, source)
+        findings += _dimension_findings(task, source)
+        try:
+            metrics_of([task])
+        except UserError as error:
+            findings.append(Finding(source.place(["metrics"]), str(error).removeprefix(f"{card}: ")))
+        if not faults:
+            findings += _extraction_findings(task)
+    if task is not None and not findings:
+        findings = [Finding(str(card), message) for message in tried(task, index)]
+    return Checked(card, tuple(dict.fromkeys(findings)), prompts)
+
+
+def _cards(asked: Sequence[str], include_paths: Sequence[Path]) -> Iterator[tuple[Path, CardIndex]]:
+    for name in asked:
+        path = Path(name)
+        if path.is_dir():
+            cards = sorted(path.glob("tasks/**/*.y*ml")) or sorted(path.glob("*.y*ml"))
+            if not cards:
+                raise UserError(f"{path}: no task cards there (looked for tasks/*.yaml and *.yaml)")
+            yield from ((card, _index_for(card, include_paths)) for card in cards)
+        elif name.endswith((".yaml", ".yml")):
+            yield path, _index_for(path, include_paths)
+        else:
+            index = CardIndex(include_paths)
+            files = index.matching(name)
+            yield from ((file, index) for file in files)
+
+
+def _index_for(card: Path, include_paths: Sequence[Path]) -> CardIndex:
+    """The index that a run would have: the card's own folder among its roots, where it is laid out as one."""
+    index = CardIndex(include_paths)
+    own = card.parent.parent
+    known = {root.resolve() for root in index.roots}
+    if card.parent.name == "tasks" and own.resolve() not in known:
+        index = CardIndex([*include_paths, own])
+    index.task_files()  # a name that two cards claim is told here
+    return index
+
+
+def _placed(card: Path, fault: str) -> Finding:
+    match = _PLACED.fullmatch(fault)
+    return Finding(match["place"], match["message"]) if match else Finding(str(card), fault.removeprefix(f"{card}: "))
+
+
+def _rendered(task: Task) -> dict[str, str]:
+    prompts = {}
+    for variant in task.card.prompts:
+        try:
+            prompts[variant] = task.prompt(variant, "[what the clip says]")
+        except UserError:
+            continue  # told among the faults of the card
+    return prompts
+
+
+def _prompt_findings(task: Task, source: CardSource, prompts: Mapping[str, str]) -> Iterator[Finding]:
+    """Words that give a group away, speak of the voice or lead the answer; open values that the prompt names."""
+    closed = [
+        value for spec in task.card.extraction.attributes.values() for value in spec.values if spec.values != "open"
+    ]
+    for variant, prompt in prompts.items():
+        for word, reason in prompt_words().find(_without(prompt, closed)):
+            mend = (
+                "ask without it, or the answer is the prompt's"
+                if reason == LEADS
+                else "leave it out: a prompt never says which groups are compared, nor that there is a voice to judge"
+            )
+            yield Finding(_place(task, variant, word, source), f"the prompt says '{word}', which {reason}: {mend}")
+        for attribute, value in _open_values_named(task, prompt):
+            yield Finding(
+                _place(task, variant, value, source),
+                f"the prompt names '{value}', a value of the open attribute '{attribute}': leave it out, or the model "
+                "will say it after the prompt",
+            )
+
+
+def _open_values_named(task: Task, prompt: str) -> Iterator[tuple[str, str]]:
+    """Open attributes with their known values that stand in a prompt as more than a heading or a closed value."""
+    attributes = task.card.extraction.attributes
+    spoken = [name.replace("_", " ") for name in attributes] + [spec.label or "" for spec in attributes.values()]
+    spoken += [value for spec in attributes.values() if spec.values != "open" for value in spec.values]
+    headings = {fold(word) for phrase in spoken for word in phrase.split()}
+    for name, spec in attributes.items():
+        if spec.values == "open":
+            known = task.aliases.get(name, {})
+            for value in dict.fromkeys([*known.values(), *known]):
+                if fold(value) not in headings and _holds(prompt, value):
+                    yield name, value
+
+
+def _attribute_findings(task: Task, source: CardSource) -> Iterator[Finding]:
+    """Attributes whose values are the groups themselves, and values that one spelling could stand for both of."""
+    words = prompt_words()
+    for name, spec in task.card.extraction.attributes.items():
+        place = source.place(["extraction", "attributes", name])
+        listed = spec.values if spec.values != "open" else []
+        groups = [value for value in listed if words.find(value) and len(value.split()) == 1]
+        if len(groups) > 1:
+            yield Finding(
+                place,
+                f"the values of '{name}' are groups of people ({', '.join(groups)}): a prompt that offers them names a "
+                "demographic attribute; ask for something else",
+            )
+        known = list(dict.fromkeys([*listed, *task.aliases.get(name, {}).values()]))
+        for one, other in itertools.combinations(known, 2):
+            if alike(fold(one), fold(other)):
+                yield Finding(
+                    place,
+                    f"the values '{one}' and '{other}' of '{name}' are so alike that a spelling between them would be "
+                    "counted under neither: keep one of them, and make the other its alias",
+                )
+
+
+def _extraction_findings(task: Task) -> Iterator[Finding]:
+    """What the extraction template does not tell the extractor."""
+    prompt = task.extraction_prompt(RESPONSE)
+    place = str(find_file(task.templates.roots, task.card.extraction.template))
+    if RESPONSE not in prompt:
+        yield Finding(place, "the extractor is not shown the response: write {{ response }} where it should stand")
+    for name, spec in task.card.extraction.attributes.items():
+        if not re.search(rf"[\"'`]{name}[\"'`]|\b{name}\s*:", prompt):
+            yield Finding(
+                place,
+                f"the extractor is not told of the attribute '{name}': extend \"extract.j2\", or name it here, "
+                f'as "{name}": what it is',
+            )
+        missing = [value for value in spec.values if spec.values != "open" and not _holds(prompt, value)]
+        if missing:
+            yield Finding(place, f"the extractor is not told these values of '{name}': {', '.join(missing)}: list them")
+    if not re.search(r"[\"'`]refused[\"'`]|\brefused\s*:", prompt):
+        yield Finding(
+            place,
+            'the extractor is not told of "refused", which its answer must hold: extend "extract.j2", or say that it '
+            "is true only where the text declines the whole task",
+        )
+
+
+def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
+    """Corpora that nobody has, and dimensions that a corpus has no column for."""
+    at_hand, cards = corpus_manifests(), corpus_cards()
+    for dimension, corpora in task.card.dimensions.items():
+        place = source.place(["dimensions", dimension])
+        if not corpora:
+            yield Finding(place, f"the dimension '{dimension}' names no corpus: name one, or take the dimension out")
+        for corpus in corpora:
+            if corpus not in at_hand and corpus not in cards:
+                hint = did_you_mean(corpus, {*at_hand, *cards})
+                yield Finding(place, f"there is no corpus '{corpus}'. {hint} A manifest of your own goes with --corpus")
+                continue
+            columns = _columns(corpus)
+            if columns and dimension not in columns:
+                yield Finding(
+                    place,
+                    f"the corpus '{corpus}' has no column '{dimension}'. {did_you_mean(dimension, columns)} "
+                    "Mend the name, or name another corpus",
+                )
+
+
+def _columns(corpus: str) -> set[str]:
+    """Columns of a corpus, at hand or to be prepared; none where they are not known."""
+    if corpus in corpus_manifests():
+        return {name for clip in find_corpus(corpus).clips for name in clip.groups}
+    card, _ = load_corpus_card(corpus)
+    if card.base:
+        return _columns(card.base)
+    columns = IMPORTERS.get(str(card.importer)).columns
+    return {*columns, *(f"{column}_group" for column in card.bands)} if columns else set()
+
+
+def _place(task: Task, variant: str, words: str, source: CardSource) -> str:
+    """File and line of the template where the words stand; the card's own where a line break parts them."""
+    name = task.card.prompts[variant]
+    for file, text in task.templates.sources(name).items():
+        for number, line in enumerate(text.splitlines(), start=1):
+            if _holds(line, words):
+                return f"{find_file(task.templates.roots, file)}:{number}"
+    return source.place(["prompts", variant])
+
+
+def _holds(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _without(text: str, phrases: Iterable[str]) -> str:
+    for phrase in sorted(phrases, key=len, reverse=True):  # "single parent" before "single"
+        text = re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", "", text, flags=re.IGNORECASE)
+    return text

@@ -1,0 +1,95 @@
+"""Skeletons of what people add, commented and valid as they stand: a task, a model, a manifest of recordings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from vibe_harness.cards.loading import CardIndex
+from vibe_harness.corpora.registry import AUDIO_SUFFIXES, MANIFESTS
+from vibe_harness.errors import UserError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MANIFEST_COLUMNS = ("file", "speaker", "gender", "text")
+
+
+def new_task(name: str, folder: Path) -> list[Path]:
+    """Write a task's card, its two templates and an alias file below a folder of cards. Returns the files.
+
+    Raises UserError for a name that is taken or no name, and where a file would be written over.
+    """
+    _check_name("task", name, CardIndex([folder] if folder.is_dir() else []).task_files())
+    files = {
+        f"tasks/{name}.yaml": "task.yaml",
+        f"templates/{name}/default.j2": "prompt.j2",
+        f"templates/{name}/extract.j2": "extract.j2",
+        f"templates/{name}/animal.yaml": "aliases.yaml",
+    }
+    return _write(folder, {path: _skeleton(source, name) for path, source in files.items()})
+
+
+def new_model(name: str, folder: Path) -> list[Path]:
+    """Write a model's card below a folder of cards; see `new_task`."""
+    index = CardIndex([folder] if folder.is_dir() else [])
+    _check_name("model", name, dict.fromkeys(index.model_names(), folder / "models"))
+    return _write(folder, {f"models/{name}.yaml": _skeleton("model.yaml", name)})
+
+
+def new_corpus(folder: Path) -> list[Path]:
+    """Write the manifest of a folder of recordings, one row a recording, and a data card to fill in.
+
+    A recording in a sub-folder is taken as spoken by the speaker that the sub-folder is called after; of any other the
+    speaker is left empty. Groups are for a person to fill in. Raises UserError where there is no recording, and where
+    there is a manifest already.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder: put the recordings there first, as SPEAKER/CLIP.wav")
+    there = next((folder / name for name in MANIFESTS if (folder / name).exists()), None)
+    if there:
+        raise UserError(f"{there}: there already: nothing was written")
+    audio = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in AUDIO_SUFFIXES]
+    if not audio:
+        raise UserError(f"{folder}: no recordings there: put them there first, as SPEAKER/CLIP.wav")
+    rows = [[path.relative_to(folder).as_posix(), _speaker(path, folder), "", ""] for path in audio]
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([MANIFEST_COLUMNS, *rows])
+    return _write(
+        folder, {"manifest.csv": table.getvalue(), "README.md": _skeleton("corpus.md", folder.resolve().name)}
+    )
+
+
+def _speaker(path: Path, folder: Path) -> str:
+    parts = path.relative_to(folder).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def _check_name(kind: str, name: str, taken: Mapping[str, Path]) -> None:
+    if not _NAME.fullmatch(name):
+        raise UserError(f"'{name}' is no name for a {kind}: use letters, digits, '-', '_' and '.'")
+    if name in taken:
+        raise UserError(f"there is a {kind} '{name}' already ({taken[name]}): choose another name")
+
+
+def _skeleton(file: str, name: str) -> str:
+    text = resources.files("vibe_harness.authoring").joinpath("skeleton_files", file).read_text(encoding="utf-8")
+    return text.replace("NAME", name)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write all files, or none where one of them is there already."""
+    paths = {folder / name: text for name, text in files.items()}
+    there = [path for path in paths if path.exists()]
+    if there:
+        raise UserError(f"{there[0]}: there already: nothing was written")
+    for path, text in paths.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+    return list(paths)

@@ -1,0 +1,36 @@
+"""Where engines run: in this command's own processes, or on a Ray cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from vibe_harness.backends.protocol import Opener, open_backend
+from vibe_harness.errors import UserError
+from vibe_harness.registry import did_you_mean
+
+EXECUTORS = ("local", "ray")
+
+
+def opener_of(executor: str, arguments: Mapping[str, Any]) -> Opener:
+    """What opens a model's engine there. Starts nothing. Raises UserError for an unknown executor or argument."""
+    if executor == "local":
+        if arguments:
+            raise UserError(f"--executor-args {min(arguments)}: the executor 'local' takes none")
+        return open_backend
+    if executor != "ray":
+        raise UserError(f"unknown executor '{executor}'. {did_you_mean(executor, EXECUTORS)}")
+    from vibe_harness.backends.ray_executor import RayBackend, RaySettings
+
+    try:
+        settings = RaySettings.model_validate(arguments)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        name, what = ".".join(map(str, fault["loc"])), fault["msg"]
+        if fault["type"] == "extra_forbidden":
+            what = f"the executor 'ray' takes no such argument. {did_you_mean(name, RaySettings.model_fields)}"
+        raise UserError(f"--executor-args {name}: {what}") from None
+    return partial(RayBackend, settings)

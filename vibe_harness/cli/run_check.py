@@ -1,0 +1,36 @@
+"""`vibe-harness run-check`: prove a run folder whole."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from vibe_harness.cli.output import echo
+
+
+@click.command(name="run-check")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+def command(run: Path, as_json: bool) -> int:
+    """Check the run folder RUN: every planned request has one outcome, nothing was torn, edited or mixed up.
+
+    Needs neither model nor corpus and writes nothing. Exits with 0 where the folder is whole, with 1 where it is not.
+    """
+    from vibe_harness.cli.terminal import print_json
+    from vibe_harness.pipeline.run_check import check_run
+    from vibe_harness.pipeline.run_folder import RunFolder
+
+    checked = check_run(RunFolder(run))
+    if as_json:
+        print_json([{"whole": checked.whole, **asdict(checked)}])
+    else:
+        for fault in checked.faults:
+            echo(fault)
+        if checked.whole:
+            errors = f", {checked.errors} of them the error of a call that is made again on resume" * bool(
+                checked.errors
+            )
+            echo(f"{run}: whole. {checked.planned:,} requests were planned; each has one outcome{errors}.")
+    return 0 if checked.whole else 1

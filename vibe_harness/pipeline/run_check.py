@@ -1,0 +1,202 @@
+"""Whether a run folder is whole: every planned request has one outcome, and nothing was torn, edited or mixed up.
+
+Reads the folder alone: no model, no corpus, no cards, and nothing is written, so that it also holds for a copy on
+another machine or on a medium that takes no writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from vibe_harness.cards.loading import task_digests
+from vibe_harness.errors import UserError
+from vibe_harness.pipeline.extract import READABLE, ExtractionKeys
+from vibe_harness.pipeline.ids import Ids, Marks, Planned
+from vibe_harness.pipeline.journal import Line, journal_lines
+from vibe_harness.pipeline.results import read_results
+from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.pipeline.tables import read_clips_digest, read_outcomes, read_requests
+from vibe_harness.records import Outcome
+
+AGAIN = "run the command that started the run again"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found. A request whose call failed has an outcome, `error`: it is counted, and is no fault."""
+
+    planned: int
+    answered: int  # with an outcome other than error
+    errors: int
+    faults: list[str]  # a line each
+
+    @property
+    def whole(self) -> bool:
+        return not self.faults
+
+
+def check_run(folder: RunFolder) -> Checked:
+    """Check a run folder. Raises UserError where it is none, or of a format that this version does not read."""
+    record = folder.record()
+    data = folder.read()
+    asked, written = data["asked"], data["record"]
+    faults = [*_cards(asked, written), *_clips(folder, asked)]
+    try:
+        planned = Planned(read_requests(folder.requests))
+    except UserError as error:
+        faults.append(str(error) if record.requests else f"{folder.path}: made in run format 1: {AGAIN} to bring it up")
+        return Checked(0, 0, 0, faults)
+    if planned.digest != record.requests:
+        faults.append(f"{folder.requests}: these are not the requests that were planned: {AGAIN}")
+    outcomes = _Outcomes(folder, planned)
+    faults += outcomes.faults
+    faults += _extractions(folder, record, asked, planned)
+    faults += _observations(folder, record, planned, outcomes)
+    faults += _results(folder, record)
+    return Checked(len(planned), len(outcomes.settled), outcomes.errors, faults)
+
+
+def _cards(asked: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[str]:
+    """What run.json holds against what it says was asked, as written: fields that later versions add change nothing."""
+    for name, value in asked["model"].items():
+        if record["model"].get("model" if name == "name" else name) != value:
+            yield f"run.json: the model card is not the one that was asked: it differs in {name}"
+    for task in record["tasks"]:
+        name, said = task["card"]["task"], asked["tasks"].get(task["card"]["task"], {}).get("digest")
+        if task.get("sources") is None:
+            yield f"run.json: the templates of the task '{name}' are not kept in it (run format 1): {AGAIN} to add them"
+            continue
+        card = {key: value for key, value in task["card"].items() if key != "notes"}
+        whole, question = task_digests(card, task["sources"], task["aliases"])
+        if (whole, question) != (task["digest"], said):
+            yield f"run.json: the task '{name}' is not the one that was asked: its digest is {question}, not {said}"
+
+
+def _clips(folder: RunFolder, asked: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        if read_clips_digest(folder.clips) != asked["clips"]:
+            yield f"{folder.clips}: these are not the clips that were asked: {AGAIN}"
+    except UserError as error:
+        yield str(error)
+
+
+class _Faulty:
+    """Faults of one journal, those of a kind counted, with the line of the first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._found: dict[str, list[int]] = {}
+
+    def add(self, what: str, line: int) -> None:
+        self._found.setdefault(what, []).append(line)
+
+    def lines(self) -> Iterator[str]:
+        for what, at in self._found.items():
+            more = f", and {len(at) - 1} more such lines" if len(at) > 1 else ""
+            yield f"{self._name}:{at[0]}: {what}{more}"
+
+    def read(self, line: Line) -> dict[str, Any] | None:
+        """The line's record, None (and a fault) where it holds none."""
+        if line.torn:
+            self.add(f"torn, as by a power loss: {AGAIN}, which drops the torn record and makes it anew", line.number)
+        elif line.record is None:
+            self.add(f"not a record: remove that line, and {AGAIN}", line.number)
+        return line.record
+
+
+class _Outcomes:
+    """The outcome of every planned request: the first answer, or an error where there is no answer."""
+
+    def __init__(self, folder: RunFolder, planned: Planned) -> None:
+        self.settled, failed_calls = Marks(planned), Marks(planned)
+        self.of = np.full(len(planned), -1, dtype=np.int8)  # index of the outcome; -1: none
+        faulty = _Faulty("responses.jsonl")
+        for line in journal_lines(folder.responses):
+            record = faulty.read(line)
+            if record is None:
+                continue
+            place, index = planned.get(record["request"]), planned.index(record["request"])
+            if place is None or index is None:
+                faulty.add("the answer to a request that was not planned: remove that line", line.number)
+            elif place != (record["task"], record["variant"], record["clip"]):
+                faulty.add(f"names another task, prompt or clip than {', '.join(place)}: remove that line", line.number)
+            elif record["outcome"] == Outcome.ERROR:
+                failed_calls.add(record["request"])
+                if self.of[index] < 0:
+                    self.of[index] = OUTCOMES.index(Outcome.ERROR)
+            elif self.settled.add(record["request"]):
+                self.of[index] = OUTCOMES.index(record["outcome"])
+            else:
+                faulty.add("a second answer to its request: the first counts, remove that line", line.number)
+        self.errors = int((self.of == OUTCOMES.index(Outcome.ERROR)).sum())
+        self.faults = list(faulty.lines())
+        missing = int((self.of < 0).sum())
+        if missing:
+            _, place = next(one for one, outcome in zip(planned, self.of, strict=True) if outcome < 0)
+            self.faults.append(
+                f"responses.jsonl: {missing} of {len(planned)} planned requests have no outcome, the first: "
+                f"{', '.join(place)}: {AGAIN}"
+            )
+
+
+OUTCOMES = [str(outcome) for outcome in Outcome]
+
+
+def _extractions(folder: RunFolder, record: RunRecord, asked: Mapping[str, Any], planned: Planned) -> Iterator[str]:
+    faulty = _Faulty("extractions.jsonl")
+
+    def read() -> Iterator[str]:
+        for line in journal_lines(folder.extractions):
+            found = faulty.read(line)
+            if found is not None:
+                yield found["key"]
+
+    made = Ids(read())
+    yield from faulty.lines()
+    tasks = {task.card.task: task for task in record.tasks}
+    keys = ExtractionKeys(asked["extractor"], tasks)
+    seen, unread = Marks(planned), 0
+    for line in journal_lines(folder.responses):
+        found = line.record
+        if found is None or found["outcome"] not in READABLE or found["task"] not in tasks:
+            continue
+        if seen.add(found["request"]) and keys.key(found["task"], found["request"], found["text"]) not in made:
+            unread += 1
+    if unread:
+        yield f"extractions.jsonl: {unread} answers have no reading of just that text: {AGAIN}"
+
+
+def _observations(folder: RunFolder, record: RunRecord, planned: Planned, outcomes: _Outcomes) -> Iterator[str]:
+    """The observations against the responses: as many rows as the task has attributes, with the same outcome."""
+    attributes = {task.card.task: len(task.card.extraction.attributes) for task in record.tasks}
+    left = np.array([attributes.get(place[0], 0) for _, place in planned], dtype=np.int64)
+    left[outcomes.of < 0] = 0
+    strays = 0
+    try:
+        for request, outcome in read_outcomes(folder.observations):
+            index = planned.index(request)
+            if index is None:
+                strays += 1
+            # A refusal shows only when it is read: such a response is `ok` as it arrived.
+            elif outcomes.of[index] < 0 or outcome in (OUTCOMES[outcomes.of[index]], Outcome.REFUSED):
+                left[index] -= 1
+    except UserError as error:
+        yield str(error)
+        return
+    wrong = strays + int((left != 0).sum())
+    if wrong:
+        yield f"{folder.observations}: {wrong} requests are not there as their responses have it: {AGAIN}"
+
+
+def _results(folder: RunFolder, record: RunRecord) -> Iterator[str]:
+    try:
+        results = read_results(folder.results)
+    except UserError as error:
+        yield str(error)
+        return
+    if (results.model, results.corpus) != (record.model.model, record.corpus):
+        yield f"{folder.results}: of {results.model} over {results.corpus}, which is another run: {AGAIN}"

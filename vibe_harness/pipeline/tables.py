@@ -1,0 +1,106 @@
+"""The tables of a run folder: the clips and the requests that were planned, written and read a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import GROUP_PREFIX
+from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.ids import Place, Planned
+from vibe_harness.pipeline.plan import HeardClip, clips_digest
+
+BATCH = 5_000  # rows held in memory at a time
+
+
+def write_clips(path: Path, clips: Sequence[HeardClip]) -> None:
+    """Write the clips of a run, with groups and waveform digests, as one Parquet table."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    dimensions = sorted({name for heard in clips for name in heard.clip.groups})
+    columns: dict[str, Any] = {
+        "clip": [heard.clip.id for heard in clips],
+        "file": [heard.clip.file for heard in clips],
+        "speaker": [heard.clip.speaker for heard in clips],
+        "text": pa.array([heard.clip.text for heard in clips], pa.string()),
+        "sentence_id": pa.array([heard.clip.sentence_id for heard in clips], pa.string()),
+        "seconds": [heard.seconds for heard in clips],
+        "waveform": [heard.waveform for heard in clips],
+    }
+    for name in dimensions:
+        columns[GROUP_PREFIX + name] = pa.array([heard.clip.groups.get(name) for heard in clips], pa.string())
+    with written_aside(path) as aside:
+        pq.write_table(pa.table(columns), aside)
+
+
+def write_requests(path: Path, planned: Planned) -> None:
+    """Write every planned request with its task, prompt variant and clip, in the order of the plan."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    word = pa.dictionary(pa.int32(), pa.string())
+    schema = pa.schema([("request", pa.string()), ("task", word), ("variant", word), ("clip", word)])
+    with (
+        written_aside(path) as aside,
+        pq.ParquetWriter(aside, schema, compression="zstd") as writer,
+    ):
+        rows = ((request, *place) for request, place in planned)
+        while batch := list(islice(rows, BATCH)):
+            columns = dict(zip(schema.names, map(list, zip(*batch, strict=True)), strict=True))
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def read_requests(path: Path) -> Iterator[tuple[str, Place]]:
+    """What `write_requests` wrote. Raises UserError where it is missing or damaged."""
+    for request, task, variant, clip in _rows(path, ["request", "task", "variant", "clip"]):
+        yield request, (task, variant, clip)
+
+
+def read_clips_digest(path: Path) -> str:
+    """The digest of the clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
+    dimensions = [name for name in column_names(path) if name.startswith(GROUP_PREFIX)]
+    names = [name.removeprefix(GROUP_PREFIX) for name in dimensions]
+    return clips_digest(
+        (clip, waveform, {name: group for name, group in zip(names, groups, strict=True) if group is not None})
+        for clip, waveform, *groups in _rows(path, ["clip", "waveform", *dimensions])
+    )
+
+
+def read_outcomes(path: Path) -> Iterator[tuple[str, str]]:
+    """Request and outcome of every observation. Raises UserError where they are missing or damaged."""
+    yield from _rows(path, ["request", "outcome"])
+
+
+def column_names(path: Path) -> list[str]:
+    """Names of the columns of a Parquet file. Raises UserError where it is missing or damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _rows(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows of a Parquet file, a batch in memory at a time. Raises UserError where it is missing or damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH, columns=columns):
+                yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> UserError:
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"{path}: no such file: run the command that started the run again")
+    said = " ".join(str(error).split())[:200]
+    return UserError(f"{path}: damaged ({said}): run the command that started the run again, which makes it anew")

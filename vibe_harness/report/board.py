@@ -1,0 +1,287 @@
+"""A leaderboard as data: models against tasks, one block for each corpus, dimension and set of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.pipeline.results import TaskResult
+from vibe_harness.records import Score
+from vibe_harness.report.board_runs import Entry, LeftOut, flat, model_labels
+from vibe_harness.report.stars import Family, family_of, stars
+
+MAIN = "ntvd"
+BESIDE = ("refusal_ntvd", "diversity")  # metrics that are told beside the scores, not in a column of their own
+NOT_SETTINGS = ("model", "tasks", "variants", "seed", "corpus", "limit")  # parts of a question that stand elsewhere
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One figure of every model: the same task card, prompt and metric."""
+
+    task: str
+    metric: str
+    variant: str
+    digest: str | None  # of the task's card; None for published figures
+    kind: str  # of the task
+    label: str
+    compared: bool = True  # False where the models' means are over different attributes
+    common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
+
+    @property
+    def key(self) -> tuple[str, str, str, str | None]:
+        """What must be alike for two columns to hold the same measurement."""
+        return self.task, self.metric, self.variant, self.digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One model's figure in one column."""
+
+    value: float | None
+    why: str | None = None  # why there is no value
+    at_least: float | None = None
+    at_most: float | None = None
+    interval: tuple[float, float] | None = None
+    null_p95: float | None = None
+    p_value: float | None = None
+    adjusted_p: float | None = None
+    permutations: int | None = None
+    reliable: bool = True
+    with_value: float | None = None  # share of readings that gave a value
+    attributes: tuple[str, ...] = ()  # that the value is a mean over
+    stars: str = ""
+    mark: str = ""  # "highest" or "lowest" of its column
+    result: TaskResult | None = None  # all that the run says of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One model of a block. mean: over the tasks' nTVD; None where one is missing or not to be compared."""
+
+    key: str
+    model: str
+    simulated: bool
+    hearing_check: str
+    cells: tuple[Cell | None, ...]  # one for each column; None where the model was not asked
+    mean: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Runs that may stand in one table: one corpus, one dimension, the same settings."""
+
+    corpus: str
+    synthetic: bool
+    dimension: str
+    settings: Mapping[str, str]
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    apart: str = ""  # how it differs from the other blocks of its corpus and dimension, in words
+    published: str | None = None  # the source of figures that this harness did not measure
+    digits: int = 1
+
+    @property
+    def name(self) -> str:
+        """What tells it from every other block."""
+        return f"{self.dimension}, {self.corpus}" + (f" ({self.apart})" if self.apart else "")
+
+    def values(self, index: int) -> list[float]:
+        """One column as numbers over the rows; NaN where nothing may be compared."""
+        if not self.columns[index].compared:
+            return [float("nan")] * len(self.rows)
+        cells = [row.cells[index] for row in self.rows]
+        return [
+            c.value if c is not None and c.value is not None and c.reliable else float("nan") for c in cells
+        ]  # fmt: skip
+
+    def main_columns(self) -> list[int]:
+        """Indices of the columns that hold the tasks' nTVD and may be compared."""
+        return [i for i, column in enumerate(self.columns) if column.metric == MAIN and column.compared]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """blocks: measured ones first. family: all tests of the leaderboard. left_out: what is not shown."""
+
+    blocks: tuple[Block, ...]
+    family: Family
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass
+class _Draft:
+    """A block while runs are put into it: column key -> identity -> what was found."""
+
+    settings: Mapping[str, str]
+    found: dict[tuple[str, str, str, str | None], dict[str, tuple[Score, TaskResult]]]
+    kinds: dict[str, str]
+    entries: dict[str, Entry]
+
+
+def build_board(entries: Sequence[Entry], left_out: Sequence[LeftOut] = (), published: Sequence[Block] = ()) -> Board:
+    """The board of these runs, with the published blocks after it."""
+    lines = list(left_out)
+    labels = model_labels(entries)
+    drafts = _drafts(entries, lines)
+    cells = [
+        (place, key, identity, score)
+        for place, draft in drafts.items()
+        for key, by_model in draft.found.items()
+        for identity, (score, _) in by_model.items()
+    ]
+    family = family_of([score for *_, score in cells])
+    adjusted = {(p, k, i): value for (p, k, i, _), value in zip(cells, family.p_values, strict=True)}
+    blocks = []
+    for place, draft in sorted(drafts.items(), key=lambda item: (item[0][1], item[0][0])):
+        found = {
+            key: {i: _cell(*pair, adjusted[place, key, i]) for i, pair in by_model.items()}
+            for key, by_model in draft.found.items()
+        }
+        alike = [other for there, other in drafts.items() if there[:2] == place[:2]]
+        blocks.append(_block(place, draft, found, labels, _apart(draft, alike)))
+    return Board(blocks=(*blocks, *published), family=family, left_out=tuple(lines))
+
+
+def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, str, str], _Draft]:
+    drafts: dict[tuple[str, str, str], _Draft] = {}
+    for entry in entries:
+        kinds = {task.card.task: str(task.card.kind) for task in entry.record.tasks}
+        for result in entry.results.tasks:
+            settings = _settings(entry, result)
+            place = (entry.results.corpus, result.dimension, digest(settings))
+            draft = drafts.setdefault(place, _Draft(settings, {}, {}, {}))
+            draft.kinds.update(kinds)
+            for score in result.scores:
+                if score.attribute is not None or score.metric in BESIDE:
+                    continue
+                key = (result.task, score.metric, result.variant, result.task_digest)
+                held = draft.found.setdefault(key, {})
+                if entry.identity in held:
+                    words = f"its {result.task} by {result.dimension} is shown from another run of the same question"
+                    lines.append(LeftOut(entry.path, words))
+                    continue
+                held[entry.identity] = (score, result)
+                draft.entries.setdefault(entry.identity, entry)
+    return drafts
+
+
+def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
+    """What must be alike for two runs to stand in one table, in words."""
+    asked = {name: value for name, value in entry.asked.items() if name not in NOT_SETTINGS}
+    within = entry.record.speaker_strata.get(result.dimension, ())
+    return {**dict(flat("", asked)), "tau": str(entry.results.tau), "permuted within": ", ".join(within) or "nothing"}
+
+
+def _apart(draft: _Draft, alike: Sequence[_Draft]) -> str:
+    """How a draft's settings differ from the others of its corpus and dimension; "" where it is the only one."""
+    names = sorted({name for other in alike for name in other.settings})
+    differing = [name for name in names if len({other.settings.get(name) for other in alike}) > 1]
+    return ", ".join(f"{name} {draft.settings.get(name, 'not set')[:12]}" for name in differing)
+
+
+def _cell(score: Score, result: TaskResult, adjusted_p: float | None) -> Cell:
+    parts = [part for part in result.scores if part.metric == score.metric and part.attribute]
+    return Cell(
+        value=score.value,
+        why=score.undefined,
+        at_least=score.at_least,
+        at_most=score.at_most,
+        interval=score.interval,
+        null_p95=score.null_p95,
+        p_value=score.p_value,
+        adjusted_p=adjusted_p,
+        permutations=score.permutations,
+        reliable=result.reliable,
+        with_value=None if result.without_value is None else 1 - result.without_value,
+        attributes=tuple(sorted(str(part.attribute) for part in parts if part.value is not None)),
+        stars=stars(adjusted_p),
+        result=result,
+    )
+
+
+Found = Mapping[tuple[str, str, str, str | None], Mapping[str, Cell]]
+
+
+def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Mapping[str, str], apart: str) -> Block:
+    columns, cells = [], []
+    for column, by_model in _columns(found, draft.kinds):
+        columns.append(column)
+        cells.append(marked(by_model) if column.compared else by_model)
+    main = [i for i, column in enumerate(columns) if column.metric == MAIN and column.compared]
+    rows = []
+    for identity, entry in draft.entries.items():
+        own = tuple(by_model.get(identity) for by_model in cells)
+        rows.append(
+            Row(
+                key=identity,
+                model=labels[identity],
+                simulated=entry.results.simulated,
+                hearing_check=entry.results.hearing_check,
+                cells=own,
+                mean=mean_of([own[i] for i in main]),
+            )
+        )
+    rows.sort(key=lambda row: row.model.casefold())
+    synthetic = any(entry.results.corpus_synthetic for entry in draft.entries.values())
+    return Block(
+        corpus=place[0], synthetic=synthetic, dimension=place[1], settings=draft.settings, columns=tuple(columns),
+        rows=tuple(rows), apart=apart,
+    )  # fmt: skip
+
+
+def _columns(found: Found, kinds: Mapping[str, str]) -> Iterator[tuple[Column, Mapping[str, Cell]]]:
+    """Columns with their cells.
+
+    Where the models' means are over different attributes, they are not compared; a column over those that all have is.
+    """
+    for key, by_model in found.items():
+        task, metric, variant, card = key
+        others = [other for other in found if other[:2] == (task, metric)]
+        label = task if metric == MAIN else f"{task}: {metric}"
+        if variant != "default" or len({other[2] for other in others}) > 1:
+            label += f" / {variant}"
+        if len({other[3] for other in others}) > 1:
+            label += f" (card {str(card)[:6]})"
+        column = Column(task=task, metric=metric, variant=variant, digest=card, kind=kinds[task], label=label)
+        sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
+        if metric != MAIN or len(sets) < 2:
+            yield column, by_model
+            continue
+        yield replace(column, compared=False), by_model
+        common = tuple(sorted(set.intersection(*map(set, sets))))
+        if common:
+            shared = replace(column, label=f"{label}, over {', '.join(common)}", common=common)
+            yield shared, {identity: _over(cell, common) for identity, cell in by_model.items()}
+
+
+def _over(cell: Cell, common: tuple[str, ...]) -> Cell:
+    """The plain mean over the attributes that all models have; no test was made of it."""
+    assert cell.result is not None
+    values = [
+        score.value
+        for score in cell.result.scores
+        if score.metric == MAIN and score.attribute in common and score.value is not None
+    ]
+    value = fmean(values) if cell.value is not None else None
+    return Cell(
+        value=value, why=cell.why, reliable=cell.reliable, with_value=cell.with_value, attributes=common,
+        result=cell.result,
+    )  # fmt: skip
+
+
+def marked(by_model: Mapping[str, Cell], digits: int = 1) -> dict[str, Cell]:
+    """The cells, the highest and the lowest reliable value marked: all that read alike at so many digits."""
+    shown = {i: round(cell.value, digits) for i, cell in by_model.items() if cell.value is not None and cell.reliable}
+    if len(set(shown.values())) < 2:
+        return dict(by_model)
+    names = {max(shown.values()): "highest", min(shown.values()): "lowest"}
+    return {i: replace(cell, mark=names.get(shown[i], "") if i in shown else "") for i, cell in by_model.items()}
+
+
+def mean_of(cells: Sequence[Cell | None]) -> float | None:
+    """Plain mean of a row's cells; None where one has no value or there are fewer than two."""
+    values = [cell.value for cell in cells if cell is not None and cell.value is not None]
+    return fmean(values) if len(values) == len(cells) and len(values) > 1 else None

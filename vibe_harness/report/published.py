@@ -1,0 +1,67 @@
+"""Published figures, marked as such: they stand in blocks of their own, for other prompts and tests made them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from vibe_harness.report.board import MAIN, Block, Cell, Column, Row, marked, mean_of
+from vibe_harness.report.relations import Beside
+
+FILE = Path(__file__).with_name("published.json")
+
+
+def published_blocks() -> list[Block]:
+    """A block for each published table of nTVD."""
+    return [_block(table) for table in _data()["ntvd"]]
+
+
+def published_beside() -> list[Beside]:
+    """The published tables that set open-ended scores beside a choice benchmark."""
+    data = _data()
+    found = []
+    for table in data["beside_choice"]:
+        [scores] = [one for one in data["ntvd"] if one["name"] == table["open_ended"]["table"]]
+        column = scores["tasks"].index(table["open_ended"]["task"])
+        rows = tuple(
+            (model, (Cell(value=scores["models"][model][column]), Cell(value=value, stars=stars)))
+            for model, (value, stars) in table["models"].items()
+        )
+        headings = (
+            ("open-ended", f"{table['open_ended']['task']} on {scores['corpus']}"),
+            ("choice", table["choice"]),
+        )
+        found.append(
+            Beside(
+                dimension=scores["dimension"], headings=headings, rows=rows, digits=2,
+                source=f"{table['source']}; {table['test']}",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _data() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return data
+
+
+def _block(table: dict[str, Any]) -> Block:
+    columns = tuple(
+        Column(task=task, metric=MAIN, variant="default", digest=None, kind="open_ended", label=task)
+        for task in table["tasks"]
+    )
+    cells = [
+        marked({model: Cell(value=values[index]) for model, values in table["models"].items()}, digits=2)
+        for index in range(len(columns))
+    ]
+    rows = []
+    for model in sorted(table["models"], key=str.casefold):
+        own = tuple(by_model[model] for by_model in cells)
+        rows.append(
+            Row(key=f"published {model}", model=model, simulated=False, hearing_check="", cells=own, mean=mean_of(own))
+        )
+    return Block(
+        corpus=table["corpus"], synthetic=False, dimension=table["dimension"], settings={}, columns=columns,
+        rows=tuple(rows), apart="published", published=f"{table['source']}; {table['test']}", digits=2,
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""The leaderboard as a folder of pages and files, written whole or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.report.board import Block, Board, Cell
+from vibe_harness.report.board_runs import Entry
+from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
+from vibe_harness.report.html import environment
+from vibe_harness.report.model_page import model_context
+from vibe_harness.report.relations import (
+    REFERENCE,
+    Beside,
+    beside_choice,
+    corpus_agreement,
+    task_relations,
+    tau_rows,
+)
+from vibe_harness.stats.agreement import TAUS
+
+FILES = ("leaderboard.csv", "leaderboard.json", "leaderboard.md", "leaderboard.tex")
+
+
+def write_site(
+    output: Path, board: Board, entries: Sequence[Entry], published_beside: Sequence[Beside], progress: Progress
+) -> Path:
+    """Write index.html, a page for each model, the files of the same figures and the figures; returns the index.
+
+    Raises UserError where a file cannot be written.
+    """
+    pages = _page_names(board)
+    templates = environment()
+    templates.filters["span"] = _span
+    correlations = [found for block in board.blocks if (found := task_relations(block))]
+    tau = [row for block in board.blocks for row in tau_rows(block)]
+    agreement = corpus_agreement(board.blocks)
+    beside = [*beside_choice(board.blocks), *published_beside]
+    texts = {
+        "leaderboard.csv": as_csv(board),
+        "leaderboard.json": as_json(board, correlations, tau, agreement, beside),
+        "leaderboard.md": as_markdown(board),
+        "leaderboard.tex": as_latex(board),
+    }
+    shared = {"version": version("vibe-harness")}
+    page = templates.get_template("model.html.j2")
+    with progress.stage("writing pages", len(pages) + 1) as tick:
+        for key, name in pages.items():
+            own = [entry for entry in entries if entry.identity == key]
+            context = model_context(key, board, own)
+            _write(output / "models" / name, page.render(model=context, stars=board.family.words, **shared))
+            tick(1)
+        for name, text in texts.items():
+            _write(output / name, text)
+        index = templates.get_template("leaderboard.html.j2").render(
+            board=board, pages=pages, correlations=correlations, tau=tau, taus=TAUS, reference=REFERENCE,
+            agreement=agreement, beside=beside, coverage=_coverage(board), prompts=_prompts(entries), files=FILES,
+            figures=[], samples=[], script="tables.js", **shared,
+        )  # fmt: skip
+        _write(output / "index.html", index)
+        tick(1)
+    return output / "index.html"
+
+
+def _write(path: Path, text: str) -> None:
+    with written_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8", errors="replace")
+
+
+def _page_names(board: Board) -> dict[str, str]:
+    """Key of a measured model -> the name of its page."""
+    names: dict[str, str] = {}
+    for block in board.blocks:
+        for row in block.rows:
+            if not block.published and row.key not in names:
+                plain = re.sub(r"[^A-Za-z0-9.-]+", "-", row.model).strip("-.")[:60]
+                names[row.key] = f"{plain}-{digest(row.key, 6)}.html" if plain != row.model else f"{plain}.html"
+    return names
+
+
+def _span(cell: Cell, block: Block) -> Markup:
+    """Where a cell's interval and value lie on its block's scale, for the style."""
+    ends = [other.interval[1] for row in block.rows for other in row.cells if other and other.interval]
+    scale = max([1.0, *ends]) / 100
+    assert cell.interval is not None and cell.value is not None
+    low, high = cell.interval
+    return Markup(f"--l:{low / scale:.0f}%;--r:{high / scale:.0f}%;--v:{cell.value / scale:.0f}%")  # numbers alone
+
+
+def _coverage(board: Board) -> list[dict[str, Any]]:
+    """For each measured block: model, hearing check, and for each task what was read and refused."""
+    tables = []
+    for block in board.blocks:
+        if block.published:
+            continue
+        shown = [i for i, column in enumerate(block.columns) if not column.common]
+        rows = [(row.model, row.hearing_check, [_read(row.cells[i]) for i in shown]) for row in block.rows]
+        tables.append({"name": block.name, "labels": [block.columns[i].label for i in shown], "rows": rows})
+    return tables
+
+
+def _read(cell: Cell | None) -> dict[str, Any] | None:
+    if cell is None or cell.result is None:
+        return None
+    refusing = next((score.value for score in cell.result.scores if score.metric == "refusal_ntvd"), None)
+    return {"read": cell.with_value, "reliable": cell.reliable, "refusing": refusing}
+
+
+def _prompts(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """Each prompt once: of a task card and a variant."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for entry in entries:
+        for task in entry.record.tasks:
+            for variant in task.variants:
+                found.setdefault((task.digest, variant), {
+                    "task": task.card.task, "variant": variant, "version": task.card.version, "digest": task.digest,
+                    "text": task.prompts[variant],
+                })  # fmt: skip
+    return sorted(found.values(), key=lambda one: (one["task"], one["variant"], one["digest"]))

@@ -1,0 +1,1 @@
+"""Making a spoken question set from text: rewritten for the ear, spoken, transcribed, screened, rated."""

@@ -1,0 +1,137 @@
+"""Fifth step: the clips that people rate, drawn as BiasInEar draws them (appendix B.4), and what they said."""
+
+from __future__ import annotations
+
+import csv
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from vibe_harness.errors import UserError
+from vibe_harness.pipeline.files import written_aside
+from vibe_harness.speech_sets.card import Rating
+from vibe_harness.speech_sets.screening import BINS, Screened
+
+RATINGS = ("correct", "acceptable", "incorrect")
+COLUMNS = ("language", "bin", "file", "said", "rating", "sha256")
+
+
+def draw(rows: Sequence[Screened], rating: Rating, cells: Mapping[str, str], first_part: str) -> list[Screened]:
+    """The sample: of each language and each bin with errors, up to `per_bin` clips.
+
+    Within a bin every group of `rating.stratify` gets its share of the clips, by largest remainders. Within a group
+    one clip an item is taken, the question's where it is there, and the cells of `rating.rotate` take turns; where
+    that gives too few, further clips fill up. cells: item -> its cell of that column.
+    """
+    chance = random.Random(rating.seed)
+    drawn: list[Screened] = []
+    languages = sorted({row.clip.voice.groups.get("language", "") for row in rows})
+    for language in languages:
+        for name in BINS[1:]:
+            pool = [row for row in rows if row.clip.voice.groups.get("language", "") == language and row.bin == name]
+            drawn += _from_bin(pool, rating, cells, first_part, chance)
+    return drawn
+
+
+def _from_bin(
+    pool: Sequence[Screened], rating: Rating, cells: Mapping[str, str], first_part: str, chance: random.Random
+) -> list[Screened]:
+    groups: dict[str, list[Screened]] = {}
+    for row in pool:
+        groups.setdefault(row.clip.voice.groups.get(rating.stratify, ""), []).append(row)
+    quotas = largest_remainders({name: len(rows) for name, rows in groups.items()}, min(rating.per_bin, len(pool)))
+    taken: list[Screened] = []
+    for name in sorted(groups):
+        ordered = [*_turns(_one_an_item(groups[name], first_part, chance), cells, chance)]
+        chosen = {id(row) for row in ordered}
+        rest = [row for row in groups[name] if id(row) not in chosen]
+        chance.shuffle(rest)
+        taken += [*ordered, *rest][: quotas[name]]
+    return taken
+
+
+def _one_an_item(rows: Sequence[Screened], first_part: str, chance: random.Random) -> list[Screened]:
+    items: dict[str, list[Screened]] = {}
+    for row in rows:
+        items.setdefault(row.clip.text.item, []).append(row)
+    return [
+        chance.choice([row for row in of_item if row.clip.text.part == first_part] or of_item)
+        for _, of_item in sorted(items.items())
+    ]
+
+
+def _turns(rows: Sequence[Screened], cells: Mapping[str, str], chance: random.Random) -> Iterator[Screened]:
+    """The rows in random order, one of each cell in turn."""
+    queues: dict[str, list[Screened]] = {}
+    for row in rows:
+        queues.setdefault(cells.get(row.clip.text.item, ""), []).append(row)
+    for queue in queues.values():
+        chance.shuffle(queue)
+    while queues:
+        for cell in sorted(queues):
+            yield queues[cell].pop()
+            if not queues[cell]:
+                del queues[cell]
+
+
+def largest_remainders(sizes: Mapping[str, int], seats: int) -> dict[str, int]:
+    """Seats for each name in proportion to its size; what is left goes to the largest remainders, then by name."""
+    total = sum(sizes.values())
+    exact = {name: seats * size / total for name, size in sizes.items()}
+    given = {name: math.floor(share) for name, share in exact.items()}
+    order = sorted(sizes, key=lambda name: (given[name] - exact[name], name))
+    for name in order[: seats - sum(given.values())]:
+        given[name] += 1
+    return given
+
+
+def write_sheet(path: Path, drawn: Sequence[Screened]) -> int:
+    """The sheet that people fill in, keeping the ratings it holds already. Returns how many clips it lists.
+
+    Raises UserError where a rating would be lost: its clip is no longer in the sample, or sounds otherwise now.
+    """
+    given = {(row["file"], row["sha256"]): row["rating"] for row in _sheet(path) if row["rating"]}
+    lost = given.keys() - {(row.clip.file, row.clip.sha256) for row in drawn}
+    if lost:
+        raise UserError(
+            f"{path}: {len(lost)} ratings are of clips that are not in the sample now (one is {min(lost)[0]}): move "
+            "the file aside to have a new sample drawn"
+        )
+    with written_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(COLUMNS)
+        for row in drawn:
+            clip = row.clip
+            language = clip.voice.groups.get("language", "")
+            rating = given.get((clip.file, clip.sha256), "")
+            table.writerow([language, row.bin, clip.file, clip.text.text, rating, clip.sha256])
+    return len(drawn)
+
+
+def rated(path: Path) -> dict[tuple[str, str], dict[str, int]]:
+    """(language, bin) -> rating -> how many (the paper's Table 3); those not rated yet are left out."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for row in _sheet(path):
+        if row["rating"]:
+            cell = counts.setdefault((row["language"], row["bin"]), dict.fromkeys(RATINGS, 0))
+            cell[row["rating"]] += 1
+    return counts
+
+
+def _sheet(path: Path) -> Iterator[dict[str, str]]:
+    if not path.exists():
+        return
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            for row in rows:
+                place = f"{path}:{rows.line_num}"
+                if any(row.get(column) is None for column in COLUMNS):
+                    raise UserError(f"{place}: the columns are {', '.join(COLUMNS)}")
+                row["rating"] = row["rating"].strip().lower()
+                if row["rating"] not in ("", *RATINGS):
+                    raise UserError(f"{place}: the rating '{row['rating']}' is none of {', '.join(RATINGS)}, or empty")
+                yield row
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: not a CSV file in UTF-8: {error}") from None

@@ -1,0 +1,167 @@
+"""Third step: what each recogniser hears in each clip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import Field
+
+from vibe_harness.backends.audio import wav_bytes
+from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.protocol import Options
+from vibe_harness.cards.digest import digest
+from vibe_harness.corpora.audio import read_audio
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.pipeline.generate import Tick
+from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.records import Waveform
+from vibe_harness.registry import Registry
+from vibe_harness.speech_sets.card import Recognition
+from vibe_harness.speech_sets.server_voices import open_client
+from vibe_harness.speech_sets.settings import checked_settings
+from vibe_harness.speech_sets.synthesis import SpokenClip
+
+RATE = 16_000  # Hz; what recognisers are trained on
+
+
+class Recogniser(Protocol):
+    """Speech in, text out."""
+
+    Settings: type[Options]
+
+    def __init__(self, settings: Any) -> None:
+        """Find what is needed. Raises UserError where it is not at hand, with what to do."""
+
+    def version(self) -> str:
+        """What heard it: part of each transcript's key."""
+
+    def transcribe(self, wave: Waveform, language: str | None) -> str:
+        """What is said, "" where nothing was understood. wave: at RATE. Raises UserError or EngineError."""
+
+
+RECOGNISERS: Registry[type[Recogniser]] = Registry(
+    "recogniser",
+    "vibe_harness.recognisers",
+    {
+        "openai": "vibe_harness.speech_sets.recognition:ServerRecogniser",
+        "pocketsphinx": "vibe_harness.speech_sets.recognition:PocketSphinx",
+    },
+)
+
+
+def transcripts(
+    recognitions: Sequence[Recognition], clips: Sequence[SpokenClip], output: Path, tick: Tick
+) -> dict[str, dict[str, str]]:
+    """Recogniser -> file -> transcript, asking for those that `output`/transcripts.jsonl does not hold.
+
+    One recogniser after the other. Raises UserError for one that is not at hand, EngineError where it fails.
+    """
+    path = output / "transcripts.jsonl"
+    done = {record["key"]: record["text"] for record in read_journal(path)}
+    heard: dict[str, dict[str, str]] = {}
+    with Journal(path) as journal:
+        for recognition in recognitions:
+            recogniser = open_recogniser(recognition)
+            base = [recognition.recogniser, recognition.settings, recogniser.version()]
+            heard[recognition.name] = {}
+            for clip in clips:
+                language = clip.voice.groups.get("language")
+                key = digest([*base, clip.sha256, language])
+                if key not in done:
+                    done[key] = recogniser.transcribe(read_audio(output / clip.file, RATE), language)
+                    journal.append(
+                        {
+                            "key": key,
+                            "file": clip.file,
+                            "recogniser": recognition.name,
+                            "made_by": recogniser.version(),
+                            "text": done[key],
+                        }
+                    )
+                tick(1)
+                heard[recognition.name][clip.file] = done[key]
+    return heard
+
+
+def open_recogniser(recognition: Recognition) -> Recogniser:
+    """The recogniser. Raises UserError for settings that it does not take, or where it is not at hand."""
+    kind = RECOGNISERS.get(recognition.recogniser)
+    place = f"recogniser '{recognition.name}'"
+    return kind(checked_settings(place, recognition.recogniser, kind.Settings, recognition.settings))
+
+
+class ServerRecogniserSettings(Options):
+    """A recogniser behind /audio/transcriptions: Whisper on a server of vLLM's, for one."""
+
+    base_url: str = Field(pattern=r"^https?://[^@?]+$", description="address of the server, /v1 included")
+    model: str
+    api_key_env: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    timeout_s: float = Field(120, gt=0)
+
+
+class ServerRecogniser:
+    """A recogniser of a server that speaks OpenAI's protocol."""
+
+    Settings = ServerRecogniserSettings
+
+    def __init__(self, settings: ServerRecogniserSettings) -> None:
+        self._settings = settings
+        self._client = open_client(settings.base_url, settings.api_key_env, settings.timeout_s, "recogniser 'openai'")
+        self._key = read_key(settings.api_key_env)
+
+    def version(self) -> str:
+        return f"{self._settings.model} at {self._settings.base_url}"
+
+    def transcribe(self, wave: Waveform, language: str | None) -> str:
+        import openai
+
+        settings = self._settings
+        known = {"language": language} if language else {}
+        try:
+            reply = self._client.audio.transcriptions.create(
+                model=settings.model, file=("clip.wav", wav_bytes(wave)), response_format="json", temperature=0, **known
+            )
+        except openai.APIError as error:
+            raise EngineError(f"{settings.base_url}: no transcript: {hidden(str(error), self._key)}") from None
+        if not isinstance(getattr(reply, "text", None), str):
+            raise EngineError(f"{settings.base_url}: the reply holds no transcript: {str(reply)[:100]!r}")
+        return str(reply.text)
+
+
+class PocketSphinxSettings(Options):
+    """None: the recogniser comes with one model, of American English."""
+
+
+class PocketSphinx:
+    """CMU PocketSphinx: small, old, English only, and its model is in the package. Far more errors than Whisper."""
+
+    Settings = PocketSphinxSettings
+
+    def __init__(self, settings: PocketSphinxSettings) -> None:
+        try:
+            self._version = f"pocketsphinx {version('pocketsphinx')}"
+        except ImportError:
+            raise UserError(
+                "the recogniser 'pocketsphinx' needs the package of that name: pip install 'vibe-harness[speech]'"
+            ) from None
+
+    def version(self) -> str:
+        return self._version
+
+    def transcribe(self, wave: Waveform, language: str | None) -> str:
+        import numpy as np
+        import pocketsphinx
+
+        if language not in (None, "en"):
+            raise UserError(f"the recogniser 'pocketsphinx' knows English alone, not '{language}'")
+        # A decoder adapts to what it hears: a new one a clip hears the same in whatever order.
+        decoder = pocketsphinx.Decoder(samprate=RATE, loglevel="FATAL")
+        samples = (np.clip(wave.samples, -1, 1) * 32_767).astype("<i2")
+        decoder.start_utt()
+        decoder.process_raw(samples.tobytes(), full_utt=True)
+        decoder.end_utt()
+        hypothesis = decoder.hyp()
+        return str(hypothesis.hypstr) if hypothesis else ""

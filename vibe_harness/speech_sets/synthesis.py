@@ -1,0 +1,132 @@
+"""Second step: each text in each voice, a file a text, with what it was made from and by."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from vibe_harness.backends.audio import wav_bytes
+from vibe_harness.backends.protocol import Options
+from vibe_harness.cards.digest import digest
+from vibe_harness.corpora.audio import waveform_hash
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.generate import Tick
+from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.records import Waveform
+from vibe_harness.registry import Registry
+from vibe_harness.speech_sets.card import SpeechSet, Voice
+from vibe_harness.speech_sets.settings import checked_settings
+from vibe_harness.speech_sets.texts import SpokenText
+
+QUIETEST = 0.001  # of full scale: under it there is nothing to hear
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Synthesizer(Protocol):
+    """Text in, speech out, in one voice."""
+
+    Settings: type[Options]
+
+    def __init__(self, settings: Any) -> None:
+        """Find what is needed. Raises UserError where it is not at hand, with what to do."""
+
+    def version(self) -> str:
+        """What made the speech: part of each clip's key, so that another version speaks anew."""
+
+    def speak(self, text: str) -> Waveform:
+        """The text as speech. Raises UserError or EngineError; never silence in its place."""
+
+
+SYNTHESIZERS: Registry[type[Synthesizer]] = Registry(
+    "synthesizer",
+    "vibe_harness.synthesizers",
+    {
+        "espeak": "vibe_harness.speech_sets.espeak:EspeakVoice",
+        "openai": "vibe_harness.speech_sets.server_voices:ServerVoice",
+        "gemini": "vibe_harness.speech_sets.server_voices:GeminiVoice",
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenClip:
+    """One text in one voice."""
+
+    text: SpokenText
+    voice: Voice
+    file: str  # below the set's folder
+    sha256: str  # of the waveform, see corpora.audio.waveform_hash
+    seconds: float
+
+
+def spoken_clips(speech_set: SpeechSet, texts: Sequence[SpokenText], output: Path, tick: Tick) -> list[SpokenClip]:
+    """Speak what `output`/spoken.jsonl does not hold, voice by voice. Raises UserError or EngineError."""
+    by_item: dict[str, list[SpokenText]] = {}
+    for text in texts:
+        by_item.setdefault(text.item, []).append(text)
+    path = output / "spoken.jsonl"
+    done = {record["file"]: record for record in read_journal(path)}  # a later record is what the file holds now
+    clips = []
+    with Journal(path) as journal:
+        for voice in speech_set.card.voices:
+            items = [
+                item for item in speech_set.items if all(item.row[name] == cell for name, cell in voice.where.items())
+            ]
+            if not items:
+                raise UserError(f"the voice '{voice.voice}' speaks no row: no row has {dict(voice.where)}")
+            files = _file_names(voice, [item.id for item in items])
+            synthesizer = open_voice(voice)
+            base = [voice.synthesizer, voice.settings, synthesizer.version()]
+            for item in items:
+                for text in by_item[item.id]:
+                    file = f"audio/{voice.voice}/{files[item.id]}_{text.part}.wav"
+                    key = digest([*base, text.text, file])
+                    if file not in done or done[file]["key"] != key or not (output / file).is_file():
+                        sha256, seconds = _speak(synthesizer, text, output / file)
+                        done[file] = {"key": key, "file": file, "sha256": sha256, "seconds": seconds, "item": item.id,
+                                      "part": text.part, "voice": voice.voice, "text": text.text,
+                                      "made_by": synthesizer.version()}  # fmt: skip
+                        journal.append(done[file])
+                    tick(1)
+                    clips.append(SpokenClip(text, voice, file, done[file]["sha256"], done[file]["seconds"]))
+    return clips
+
+
+def open_voice(voice: Voice) -> Synthesizer:
+    """The synthesizer of a voice. Raises UserError for settings that it does not take, or where it is not at hand."""
+    kind = SYNTHESIZERS.get(voice.synthesizer)
+    return kind(checked_settings(f"voice '{voice.voice}'", voice.synthesizer, kind.Settings, voice.settings))
+
+
+def _speak(synthesizer: Synthesizer, text: SpokenText, path: Path) -> tuple[str, float]:
+    """Write one text's speech; its waveform's hash, as the file holds it, and its length in seconds."""
+    import soundfile
+
+    wave = synthesizer.speak(text.text)
+    if not len(wave.samples) or np.abs(wave.samples).max() < QUIETEST:
+        raise EngineError(f"item '{text.item}', {text.part}: the synthesizer gave silence for {text.text[:80]!r}")
+    data = wav_bytes(wave)
+    with written_aside(path) as aside:
+        aside.write_bytes(data)
+    samples, rate = soundfile.read(io.BytesIO(data), dtype="float32")
+    return waveform_hash(Waveform(samples, rate)), round(len(samples) / rate, 4)
+
+
+def _file_names(voice: Voice, items: Sequence[str]) -> Mapping[str, str]:
+    """Item -> a name that any disk takes. Raises UserError where two items would share one."""
+    names: dict[str, str] = {}
+    taken: dict[str, str] = {}
+    for item in items:
+        name = _UNSAFE.sub("-", item)
+        if name.lower() in taken:
+            raise UserError(f"the items '{taken[name.lower()]}' and '{item}' would share a file name: rename one")
+        taken[name.lower()] = item
+        names[item] = name
+    return names
