@@ -391,6 +391,14 @@ def test_a_malformed_reply_is_an_error(reply: Any) -> None:
     assert read_reply("r", reply, 0.1).outcome is Outcome.ERROR
 
 
+def test_tokens_of_the_clip_are_counted_apart() -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"audio_tokens": 64}}
+    reply = {"choices": [{"message": {"content": "Chess."}, "finish_reason": "stop"}], "usage": usage}
+    response = read_reply("r", reply, 0.1)
+    assert (response.input_tokens, response.audio_tokens, response.output_tokens) == (100, 64, 7)
+    assert read_reply("r", {**reply, "usage": {"prompt_tokens": 100}}, 0.1).audio_tokens is None
+
+
 def test_the_stand_in_draws_endings_at_their_rates() -> None:
     script = Script(rates={"busy": 0.3, "empty": 0.1}, seed=2)
     drawn = Counter(script.ending(str(i)) for i in range(5000))
