@@ -2,7 +2,7 @@
 
     python benchmarks/calibration.py                 2,000 simulations a cell
     python benchmarks/calibration.py --quick         40 a cell, under a minute: only gross faults show
-    python benchmarks/calibration.py --part interval one of: level, strata, interval
+    python benchmarks/calibration.py --part interval one of: level, strata, balance, interval, comparison
     python benchmarks/calibration.py --only "L2-ARCTIC accent, habit 0.1"   the cells whose name holds these words
 
 Prints a line for each cell, and at the end whether every cell meets its aim; exit status 1 where one does not. The aims
@@ -18,7 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vibe_harness.metrics.balance import ALPHA, LIMIT
 from vibe_harness.stats.bracket import bracket
+from vibe_harness.stats.comparison import compare
 from vibe_harness.stats.ntvd import kept_values, shift
 from vibe_harness.stats.permutation import permutation_tests
 from vibe_harness.stats.simulation import Pattern, answers, largest_shift, shifted, zipf
@@ -135,12 +137,81 @@ def strata(report: Report) -> None:
             )
 
 
-def with_emotions(rng: np.random.Generator, corpus: Corpus, habit: float) -> np.ndarray:
+def balance(report: Report) -> None:
+    """Type-I error where emotions are evened out only if they are found unbalanced, as `metrics.balance` does."""
+    for corpus in CORPORA[:2]:
+        for habit in (0.0, 0.1):
+            for odds in (1.0, 1.04, 1.1, 1.2):
+                name = f"balance, {corpus.name}, habit {habit}, odds {odds}"
+                if not report.wants(name):
+                    continue
+                rng = np.random.default_rng(4)
+                chosen, evened = [], 0
+                for run in range(report.runs):
+                    table = with_emotions(rng, corpus, habit, odds)
+                    found = permutation_tests([[table.sum(axis=2)]], corpus.groups, permutations=199, seed=run)[0].mean
+                    assert found.value is not None and found.p_value is not None
+                    uneven = found.value > LIMIT and found.p_value <= ALPHA
+                    evened += uneven
+                    chosen.append(filtered(table if uneven else table.sum(axis=1, keepdims=True)))
+                share = rejected(chosen, corpus.groups).mean()
+                slack = report.slack(0.05)
+                report.line(
+                    name,
+                    f"{share:.3f} of true nulls rejected, aim 0.04 to 0.06 (evened out in {evened / report.runs:.2f})",
+                    0.04 - slack <= share <= 0.06 + slack,
+                )
+
+
+def comparison(report: Report) -> None:
+    """Two runs of different or equal truth and noise: false alarms, and coverage of the difference's interval."""
+    for corpus in CORPORA[:2]:
+        for habits in ((0.1, 0.1), (0.1, 0.3), (0.01, 0.1)):
+            for pattern in (Pattern.SPREAD, Pattern.TWO_VALUES):
+                for truths in ((0, 0), (10, 10), (20, 20), (0, 20), (10, 20)):
+                    if truths == (0, 0) and pattern is not Pattern.SPREAD:
+                        continue
+                    name = f"comparison, {corpus.name}, habits {habits}, {pattern.value}, {truths[0]} to {truths[1]}"
+                    if report.wants(name):
+                        compared(report, name, corpus, habits, pattern, truths)
+
+
+def compared(
+    report: Report, name: str, corpus: Corpus, habits: tuple[float, float], pattern: Pattern, truths: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng([5, report.runs])
+    shares = [shifted(zipf(corpus.values), len(corpus.sizes), truth, pattern) for truth in truths]
+    rows = []
+    for run in range(report.runs):
+        pair = [
+            answers(rng, one, corpus.groups, corpus.answers, habit) for one, habit in zip(shares, habits, strict=True)
+        ]
+        kept = kept_values(pair[0] + pair[1], TAU)
+        found = compare([pair[0][:, kept]], [pair[1][:, kept]], corpus.groups, seed=run)
+        assert found.interval is not None and found.p_value is not None and found.difference is not None
+        rows.append((found.p_value <= 0.05, *found.interval, found.difference))
+    significant, low, high, difference = np.array(rows).T
+    truth = truths[1] - truths[0]
+    covered = ((low <= truth) & (truth <= high)).mean()
+    held = covered >= 0.93 - report.slack(0.93)
+    if truth == 0:
+        held &= significant.mean() <= 0.06 + report.slack(0.06)
+    report.line(
+        name,
+        f"coverage {covered:.3f}, aim at least 0.93; {significant.mean():.3f} significant"
+        f"{', aim at most 0.06' if truth == 0 else ''}; difference {difference.mean():+.1f}, "
+        f"width {(high - low).mean():.1f}",
+        bool(held),
+    )
+
+
+def with_emotions(rng: np.random.Generator, corpus: Corpus, habit: float, odds: float = 1.5) -> np.ndarray:
     """Counts (S, 6, V): answers follow the emotion, and the first half of the groups has more of some emotions."""
     emotions, groups = 6, corpus.groups
     tendencies = shifted(zipf(corpus.values), emotions, 30, Pattern.SPREAD)
-    odds = np.where(groups[:, None] < len(corpus.sizes) / 2, [3, 3, 3, 2, 2, 2], [2, 2, 2, 3, 3, 3])
-    number = rng.multinomial(corpus.answers, odds / odds.sum(axis=1, keepdims=True))
+    more = [odds] * 3 + [1.0] * 3
+    given = np.where(groups[:, None] < len(corpus.sizes) / 2, more, more[::-1])
+    number = rng.multinomial(corpus.answers, given / given.sum(axis=1, keepdims=True))
     own = np.ones((groups.size, corpus.values))
     if habit > 0:
         base = zipf(corpus.values)
@@ -188,7 +259,7 @@ def cell(report: Report, corpus: Corpus, habit: float, pattern: Pattern, score: 
     )
 
 
-PARTS = {"level": level, "strata": strata, "interval": interval}
+PARTS = {"level": level, "strata": strata, "balance": balance, "interval": interval, "comparison": comparison}
 
 
 def main() -> int:

@@ -21,7 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet  # noqa: F401  loaded by `prepare`, once, however large the corpus is
+import pandas  # noqa: F401  loaded by `prepare`, once, however large the corpus is
+import pyarrow.parquet  # noqa: F401  likewise
 import scipy.stats  # noqa: F401  likewise
 import soundfile
 

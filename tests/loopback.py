@@ -52,6 +52,7 @@ class Script:
     hang_s: float = 60.0
     models: list[str] | None = field(default_factory=lambda: ["loopback"])  # None: no /v1/models
     key: str | None = None  # the key to insist on
+    model_length: int | None = None  # as vLLM lists it
     served_model: str | None = None  # the name in replies; None echoes the request's
     other_model_after: int | None = None  # from this many answers on, replies name another version
     at_once: int | None = None  # more requests than this at one time get a 429
@@ -150,8 +151,9 @@ class Server:
     async def models(self, request: web.Request) -> web.Response:
         if self.script.models is None:
             return web.json_response({"detail": "Not Found"}, status=404)
+        length = {} if self.script.model_length is None else {"max_model_len": self.script.model_length}
         return self._locked(request) or web.json_response(
-            {"object": "list", "data": [{"id": name, "object": "model"} for name in self.script.models]}
+            {"object": "list", "data": [{"id": name, "object": "model", **length} for name in self.script.models]}
         )
 
     async def gemini_model(self, request: web.Request) -> web.Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import json
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import vibe_harness
+from vibe_harness.cli.main import VERBS
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.prepare import Question
 from vibe_harness.pipeline.results import Results, to_json
@@ -65,3 +67,79 @@ def test_engines_are_not_started_where_everything_is_answered_and_read(
     (tmp_path / "extractions.jsonl").unlink()
     with pytest.raises(AssertionError, match="an engine was started"):
         ask()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder."""
+    folder = tmp_path_factory.mktemp("run") / "run"
+    vibe_harness.evaluate(
+        "simulated", ["advisory"], "demo", dimensions=["gender"], limit=16, tau=2, permutations=49, output_path=folder
+    )
+    return folder
+
+
+def test_everything_offered_is_there_whatever_was_imported_before() -> None:
+    for package in ("corpora", "report", "metrics"):
+        importlib.import_module(f"vibe_harness.{package}")
+    assert all(callable(getattr(vibe_harness, name)) for name in vibe_harness.__all__)
+    with pytest.raises(AttributeError):
+        _ = vibe_harness.nothing
+
+
+VERBS_IN_PYTHON = {
+    "run": "evaluate", "score": "score", "power": "power", "report": "write_report", "compare": "compare",
+    "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
+    "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set",
+}  # fmt: skip
+ON_THE_COMMAND_LINE_ALONE = {"schema", "validate-extraction"}  # prints a file; serves a page for people
+
+
+def test_every_verb_can_be_done_from_python() -> None:
+    assert set(VERBS) <= {*VERBS_IN_PYTHON, *ON_THE_COMMAND_LINE_ALONE}
+    assert set(VERBS_IN_PYTHON.values()) <= set(vibe_harness.__all__)
+
+
+def test_scoring_again_is_what_the_verb_does(finished: Path) -> None:
+    results = vibe_harness.score(finished, tau=1, permutations=49)
+    command = [sys.executable, "-m", "vibe_harness", "score", finished, "--tau=1", "--permutations=49", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert json.loads(done.stdout) == to_json(results)
+    assert results.tau == 1
+
+
+def test_what_a_run_holds(finished: Path, tmp_path: Path) -> None:
+    frame = vibe_harness.observations(finished)
+    assert len(frame) == 16 and set(frame["group_gender"]) == {"female", "male"}
+    assert vibe_harness.values(finished, "activity").values[0].total > 0
+    assert (
+        vibe_harness.write_report(finished, tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype")
+    )
+
+
+def test_runs_beside_one_another(finished: Path, tmp_path: Path) -> None:
+    assert vibe_harness.check_run(finished).whole
+    page = vibe_harness.write_leaderboard([finished], tmp_path / "board", include_simulated=True)
+    assert page.is_file()
+    compared = vibe_harness.compare(finished, finished, tau=1, permutations=49)
+    assert [one.task for one in compared.compared] == ["advisory"]
+    with pytest.raises(UserError, match="nothing to show"):
+        vibe_harness.write_leaderboard([finished], tmp_path / "empty")
+
+
+def test_power_is_what_the_verb_says(tmp_path: Path) -> None:
+    found = vibe_harness.power(["advisory"], "demo", "gender", simulations=20)
+    command = [sys.executable, "-m", "vibe_harness", "power", "--tasks=advisory", "--corpus=demo", "--dimension=gender"]
+    done = subprocess.run([*command, "--simulations=20", "--json"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["advisory"]["detectable"] == pytest.approx(found["advisory"].detectable)
+
+
+def test_cards_and_corpora(tmp_path: Path) -> None:
+    assert {"story", "advisory"} <= {task.name for task in vibe_harness.list_tasks()}
+    assert "simulated" in {card.model for card in vibe_harness.list_models()}
+    assert "demo" in vibe_harness.list_corpora()
+    assert len(vibe_harness.load_corpus("demo").clips) == 96
+    [checked] = vibe_harness.check_tasks("advisory")
+    assert checked.findings == ()
+    with pytest.raises(UserError, match="no card for a corpus 'cremad'"):
+        vibe_harness.prepare_corpus("cremad", tmp_path)

@@ -5,15 +5,49 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vibe_harness.api import evaluate
+    from vibe_harness.api import (
+        check_run,
+        check_tasks,
+        compare,
+        evaluate,
+        list_corpora,
+        list_models,
+        list_tasks,
+        load_corpus,
+        make_speech_set,
+        observations,
+        power,
+        prepare_corpus,
+        score,
+        values,
+        write_leaderboard,
+        write_report,
+    )
 
-__all__ = ["evaluate"]
+__all__ = [
+    "check_run",
+    "check_tasks",
+    "compare",
+    "evaluate",
+    "list_corpora",
+    "list_models",
+    "list_tasks",
+    "load_corpus",
+    "make_speech_set",
+    "observations",
+    "power",
+    "prepare_corpus",
+    "score",
+    "values",
+    "write_leaderboard",
+    "write_report",
+]
 
 
 def __getattr__(name: str) -> Any:
-    """`vibe_harness.evaluate` is imported when it is asked for: a bare `import vibe_harness` stays light."""
-    if name == "evaluate":
-        from vibe_harness.api import evaluate
+    """What `vibe_harness.api` offers is imported when it is asked for: a bare `import vibe_harness` stays light."""
+    if name in __all__:
+        from vibe_harness import api
 
-        return evaluate
+        return getattr(api, name)
     raise AttributeError(f"module 'vibe_harness' has no attribute '{name}'")

@@ -1,16 +1,34 @@
-"""The harness from Python: what `vibe-harness run` does, with typed results."""
+"""The harness from Python: what the verbs of the command line do, with typed results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.published import known_tests
+from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.prepare import Question, prepare
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results
-from vibe_harness.pipeline.run import run
+from vibe_harness.pipeline.results import Results, write_results
+from vibe_harness.pipeline.run import run_all
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.score import score_run
 from vibe_harness.pipeline.words import Modality
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from vibe_harness.authoring.checking import Checked
+    from vibe_harness.authoring.values import RunValues
+    from vibe_harness.corpora.manifest import Corpus
+    from vibe_harness.pipeline.comparing import RunComparison
+    from vibe_harness.pipeline.run_check import Checked as CheckedRun
+    from vibe_harness.speech_sets.building import Built
+    from vibe_harness.stats.power import Power
 
 
 def evaluate(
@@ -32,6 +50,8 @@ def evaluate(
     check_batch_invariance: int = 0,
     max_requests: int | None = None,
     max_cost: float | None = None,
+    executor: str = "local",
+    executor_args: Mapping[str, Any] | None = None,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -61,8 +81,190 @@ def evaluate(
         check_batch_invariance=check_batch_invariance,
         max_requests=max_requests,
         max_cost=max_cost,
+        executor=executor,
+        executor_args=executor_args or {},
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )
     progress = progress or Progress()
-    return [run(prepared, progress) for prepared in prepare(question, progress)]
+    return list(run_all(prepare(question, progress), progress))
+
+
+def score(
+    run: str | Path,
+    *,
+    dimensions: Sequence[str] = (),
+    seed: int | None = None,
+    tau: int = 10,
+    also_test: Sequence[str] = (),
+    permutations: int = 10_000,
+    progress: Progress | None = None,
+) -> Results:
+    """Score the run folder `run` again, without a model; the scores replace those in its results.json.
+
+    The arguments are the options of `vibe-harness score`. Raises UserError for what is no finished run.
+    """
+    folder = RunFolder(Path(run))
+    record = folder.record()
+    settings = Settings(
+        tau=tau,
+        permutations=permutations,
+        seed=record.seed if seed is None else seed,
+        also_test=known_tests(also_test),
+    )
+    with folder.locked():
+        results = score_run(folder, settings, dimensions, progress or Progress())
+        write_results(folder.results, results)
+    return results
+
+
+def observations(run: str | Path) -> pd.DataFrame:
+    """What every answer of a run says: one row for each response and attribute, groups in columns group_NAME."""
+    import pandas as pd
+
+    return pd.read_parquet(RunFolder(Path(run)).observations)
+
+
+def values(run: str | Path, attribute: str, task: str | None = None, dimension: str | None = None) -> RunValues:
+    """The values of an attribute in a run, with proposed aliases; see `vibe_harness.authoring.values.run_values`."""
+    from vibe_harness.authoring.values import run_values
+
+    return run_values(Path(run), attribute, task, dimension)
+
+
+def write_report(run: str | Path, output: str | Path | None = None) -> Path:
+    """Write the page of a run, by default report.html in its folder. Returns its path."""
+    from vibe_harness.report.run_page import write_run_page
+
+    folder = RunFolder(Path(run))
+    path = Path(output) if output else folder.path / "report.html"
+    write_run_page(folder, path)
+    return path
+
+
+def write_leaderboard(
+    runs: Sequence[str | Path],
+    output: str | Path,
+    *,
+    include_simulated: bool = False,
+    include_published: bool = False,
+    progress: Progress | None = None,
+) -> Path:
+    """Set run folders beside one another, as a folder of pages; returns the first page.
+
+    The arguments are the options of `vibe-harness leaderboard`. A run that cannot be shown is left out, and the pages
+    say so. Raises UserError where there is nothing to show.
+    """
+    from vibe_harness.report.board import build_board
+    from vibe_harness.report.board_runs import read_entries
+    from vibe_harness.report.published import published_beside, published_blocks
+    from vibe_harness.report.site import write_site
+
+    progress = progress or Progress()
+    entries, left_out = read_entries([Path(run) for run in runs], progress, simulated=include_simulated)
+    board = build_board(entries, left_out, published_blocks() if include_published else ())
+    if not board.blocks:
+        raise UserError("nothing to show: name at least one run folder with scores, or ask for include_published")
+    return write_site(Path(output), board, entries, published_beside() if include_published else (), progress)
+
+
+def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:
+    """Compare two finished runs; see `vibe_harness.pipeline.comparing.compare_runs`."""
+    from vibe_harness.pipeline.comparing import compare_runs
+
+    return compare_runs(Path(before), Path(after), tau=tau, permutations=permutations)
+
+
+def check_run(run: str | Path) -> CheckedRun:
+    """Whether a run folder is whole; see `vibe_harness.pipeline.run_check.check_run`."""
+    from vibe_harness.pipeline import run_check
+
+    return run_check.check_run(RunFolder(Path(run)))
+
+
+def power(
+    tasks: Sequence[str],
+    corpus: str | Path,
+    dimension: str,
+    *,
+    pilot: str | Path | None = None,
+    habit: float = 0.1,
+    tau: int = 10,
+    target: float = 0.8,
+    simulations: int = 400,
+    seed: int = 0,
+    include_path: Sequence[str | Path] = (),
+) -> dict[str, Power]:
+    """Task -> the smallest nTVD that a corpus can show for it; the arguments are those of `vibe-harness power`."""
+    from vibe_harness.corpora.registry import find_corpus
+    from vibe_harness.pipeline.power import task_power
+
+    found = find_corpus(str(corpus))
+    return {
+        task.name: task_power(
+            task, found, dimension, pilot=Path(pilot) if pilot else None, habit=habit, tau=tau, target=target,
+            simulations=simulations, seed=seed,
+        )
+        for task in _index(include_path).tasks([tasks] if isinstance(tasks, str) else tasks)
+    }  # fmt: skip
+
+
+def check_tasks(asked: Sequence[str | Path], include_path: Sequence[str | Path] = ()) -> list[Checked]:
+    """What a run with task cards would trip over; see `vibe_harness.authoring.checking.check_tasks`."""
+    from vibe_harness.authoring import checking
+
+    asked = [asked] if isinstance(asked, str) else asked
+    return checking.check_tasks([str(name) for name in asked], [Path(folder) for folder in include_path])
+
+
+def list_tasks(patterns: Sequence[str] = ("*",), include_path: Sequence[str | Path] = ()) -> list[Task]:
+    """The tasks that names, globs or card files stand for; all that there are by default."""
+    return _index(include_path).tasks(patterns)
+
+
+def list_models(include_path: Sequence[str | Path] = ()) -> list[ModelCard]:
+    """The cards of all models."""
+    index = _index(include_path)
+    return [index.model(name) for name in index.model_names()]
+
+
+def list_corpora() -> list[str]:
+    """Names of the corpora at hand: prepared, or brought along."""
+    from vibe_harness.corpora.registry import corpus_manifests
+
+    return sorted(corpus_manifests())
+
+
+def load_corpus(name_or_path: str | Path) -> Corpus:
+    """The corpus of that name, manifest or folder: its clips with speakers and groups."""
+    from vibe_harness.corpora.registry import find_corpus
+
+    return find_corpus(str(name_or_path))
+
+
+def prepare_corpus(name: str, source: str | Path | None = None, output: str | Path | None = None) -> Corpus:
+    """Import the corpus of a card, as `vibe-harness corpus prepare` does. Returns it."""
+    import os
+
+    from vibe_harness.corpora.card import load_corpus_card
+    from vibe_harness.corpora.preparing import prepare as prepare_from
+    from vibe_harness.corpora.registry import data_folder
+
+    card, path = load_corpus_card(name)
+    folder = Path(output) if output else data_folder() / "corpora" / card.corpus
+    source = None if source is None else str(source)
+    return prepare_from(card, path, source, folder, os.cpu_count() or 1).corpus
+
+
+def make_speech_set(
+    card: str | Path, output: str | Path, include_path: Sequence[str | Path] = (), progress: Progress | None = None
+) -> Built:
+    """Make a spoken question set from text by a card, as `vibe-harness speech-set` does; goes on in `output`."""
+    from vibe_harness.speech_sets.building import build
+    from vibe_harness.speech_sets.card import load_speech_set
+
+    return build(load_speech_set(Path(card)), Path(output), _index(include_path), (progress or Progress()).stage)
+
+
+def _index(include_path: Sequence[str | Path]) -> CardIndex:
+    return CardIndex([Path(folder) for folder in include_path])

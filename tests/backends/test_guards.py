@@ -84,7 +84,7 @@ def test_budgets_end_a_run_with_what_was_asked_answered() -> None:
         got.clear()
         with pytest.raises(EngineError, match=r"budget of 0.5 is used up \(--max-cost\)"):
             got.extend(watched(engine, (ask(i) for i in range(100)), budget))
-        assert 25 <= len(got) <= 25 + 6 and budget.cost == pytest.approx(0.02 * len(got))
+        assert 25 <= len(got) <= 25 + 6 and budget.spent.cost == pytest.approx(0.02 * len(got))
         engine.close()
 
 
@@ -100,7 +100,7 @@ def test_budgets_end_a_run_with_what_was_asked_answered() -> None:
 def test_what_a_response_costs(audio_tokens: int | None, audio_price: float | None, cost: float) -> None:
     budget = Budget(prices=Prices(input=0.3, output=2.5, audio=audio_price))
     budget.count(Response("r", Outcome.OK, "x", input_tokens=1000, audio_tokens=audio_tokens, output_tokens=100))
-    assert budget.cost == pytest.approx(cost / 1e6)
+    assert budget.spent.cost == pytest.approx(cost / 1e6)
 
 
 def test_rates_are_kept() -> None:

@@ -29,7 +29,11 @@ def test_prepare_then_list_show_check_and_lexicon(command: Command, tmp_path: Pa
         "  prepared" in listed["crema-d"] and "not prepared" in listed["l2-arctic"] and "comes along" in listed["demo"]
     )
     shown = command("corpus", "show", "crema-d", check=0).stdout
-    assert "african american" in shown and "█" in shown and "left out: 1, silent" in shown
+    assert "african american" in shown and "left out: 1, silent" in shown and "Figure" not in shown
+    assert "Figure: groups.svg" in command("corpus", "show", "crema-d", "--figure", "groups.svg", check=0).stdout
+    drawn = (tmp_path / "groups.svg").read_text(encoding="utf-8")
+    assert "race: african american" in drawn and "1 of 1 speakers" in drawn and drawn.startswith("<svg")
+    assert "cannot be used: No such file" in command.refuses("corpus", "show", "crema-d", "--figure", "no/x.svg")
     assert "3 of 3 clips can be used" in command("corpus", "check", "crema-d", check=0).stdout
     assert "0 of 2 sentences" in command("corpus", "lexicon", "crema-d", check=0).stdout
     (tmp_path / "words.txt").write_text("[gender]\ndoctor\n", encoding="utf-8")
@@ -57,6 +61,9 @@ def test_a_verdict_for_each_file_of_a_folder(command: Command, tmp_path: Path) -
     os.truncate(folder / "cut.wav", 10_000)
     told = command("corpus", "check", folder, check=1).stdout
     assert "9 of 15 clips can be used" in told
+    kinds = [line.split() for line in told.splitlines() if " Hz" in line]
+    assert ["WAV/FLOAT", "16,000", "Hz", "1", "1"] in kinds and ["WAV/PCM_16", "96,000", "Hz", "1", "1"] in kinds
+    assert ["WAV/PCM_16", "16,000", "Hz", "2", "1"] in kinds and len(kinds) == 9
     for bad in ("nan.wav", "short.wav", "zero.wav", "pointer.wav", "cut.flac", "cut.wav"):
         assert f"  {bad}: " in told
     for name in (*good, "stereo.wav"):

@@ -130,6 +130,6 @@ def test_streamed_config_by_config(tmp_path: Path) -> None:
 
 
 def test_another_data_set_is_not_taken_for_it(tmp_path: Path) -> None:
-    row = HubRow("x/y, config default, row 1 of test", "default", {})
+    row = HubRow("x/y, config default, row 1 of test", "hf://datasets/x/y", "default", {})
     with pytest.raises(UserError, match="row 1 of test: the configurations of BiasInEar are en_Female"):
         biasinear.read_hub([row], tmp_path, "b")

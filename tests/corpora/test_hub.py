@@ -69,7 +69,7 @@ def test_crema_d_whose_rows_do_not_do(tmp_path: Path) -> None:
     ]
     with pytest.raises(UserError, match=r"row 2 of train: actor 1001 is .*'female'"):
         _imported("crema-d", _dataset(tmp_path / "a", rows), tmp_path / "work")
-    with pytest.raises(UserError, match="no column 'sex'; it has 'audio', 'emotion'"):
+    with pytest.raises(UserError, match=r"no column 'sex' or 'gender' or .*; it has 'audio', 'emotion'"):
         _imported("crema-d", _dataset(tmp_path / "b", [{"audio": rows[0]["audio"], "emotion": "x"}]), tmp_path / "work")
 
 
@@ -125,10 +125,19 @@ def test_audio_files_beside_a_table_are_read_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "..", "", "C:evil", "a\\b"])
 def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> None:
-    row = HubRow("hub, row 1", "default", {"audio": _audio("x.wav", 0)})
+    row = HubRow("hub, row 1", "hf://datasets/a/b", "default", {"audio": _audio("x.wav", 0)})
     with pytest.raises(UserError, match=r"hub, row 1: .* cannot be the name of a file"):
         row.write_audio(tmp_path / "work", name, "x.wav")
     assert not list(tmp_path.rglob("*.wav"))
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "hf://datasets/a/other/x.wav", "hf://datasets/a/b/../c/x.wav", "http://x"]
+)
+def test_audio_outside_of_the_data_set_is_not_read(path: str) -> None:
+    row = HubRow("hub, row 1", "hf://datasets/a/b", "default", {"audio": {"bytes": None, "path": path}})
+    with pytest.raises(UserError, match="lies outside of the data set"):
+        row.audio()
 
 
 def test_what_cannot_be_streamed_is_said(tmp_path: Path) -> None:

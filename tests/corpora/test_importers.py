@@ -210,7 +210,7 @@ def test_spoken_stereoset_tables_decide(tmp_path: Path) -> None:
     (tmp_path / "metadata" / "gender_v1.0.csv").write_text(head.format("gender") + "\n".join(rows), encoding="utf-8")
     age = "00008,old_man,elderly,I eat.,A sock.,Fat.,Slim.,{},[]\n"
     (tmp_path / "metadata" / "age_v1.0.csv").write_text(head.format("age") + age, encoding="utf-8")
-    for name in ("00000_Ava", "00002_Brian", "09999_Ava"):
+    for name in ("00000_ava", "00002_Brian", "09999_Ava"):  # one name in another case
         write(tmp_path / "speech" / "gender" / f"{name}.wav", speechlike(0.3, 24_000), 24_000)
     path = tmp_path / "speech" / "age" / "00008_old_man.wav"
     path.parent.mkdir()
@@ -222,6 +222,29 @@ def test_spoken_stereoset_tables_decide(tmp_path: Path) -> None:
     assert ava.groups["item"] == brian.groups["item"] != old.groups["item"]
     assert (ava.groups["stereotypical"], brian.groups["stereotypical"]) == ("Bags sway.", "A case sways.")
     assert _left(listing) == {"00005_Brian.wav": "no audio file", "09999_Ava.wav": "audio that no row names"}
+
+
+# Names in another case
+
+
+def test_names_whose_case_was_changed_are_found(tmp_path: Path) -> None:
+    crema = _read("crema-d", crema_d(tmp_path / "c", ["1001_ieo_ang_hi.WAV", "1002_TIE_NEU_XX.wav"]))
+    assert [clip.id for clip in crema.clips] == ["crema-d/1001/1001_IEO_ANG_HI", "crema-d/1002/1002_TIE_NEU_XX"]
+    assert crema.clips[0].file == "AudioWAV/1001_ieo_ang_hi.WAV"
+    arctic = l2_arctic(tmp_path / "l", {"arctic_a0001": "Some words"}, ["SKA"])
+    (arctic / "SKA" / "wav" / "arctic_a0001.wav").rename(arctic / "SKA" / "wav" / "ARCTIC_A0001.WAV")
+    (arctic / "SKA").rename(arctic / "ska")
+    [clip] = _read("l2-arctic", arctic).clips
+    assert (clip.id, clip.file, clip.text) == ("l2-arctic/SKA/arctic_a0001", "ska/wav/ARCTIC_A0001.WAV", "Some words")
+
+
+def test_two_names_that_differ_in_case_alone_are_one_clip(tmp_path: Path) -> None:
+    crema = _read("crema-d", crema_d(tmp_path / "c", ["1001_IEO_ANG_HI.wav", "1001_ieo_ang_hi.wav"]))
+    assert len(crema.clips) == 1 and set(_left(crema).values()) == {"the same take stands under another name"}
+    arctic = l2_arctic(tmp_path / "l", {"arctic_a0001": "Some words"}, ["SKA"])
+    write(arctic / "SKA" / "wav" / "ARCTIC_A0001.wav", speechlike(0.2))
+    listing = _read("l2-arctic", arctic)
+    assert len(listing.clips) == 1 and set(_left(listing).values()) == {"the same sentence stands under another name"}
 
 
 # The real samples

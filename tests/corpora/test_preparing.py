@@ -273,3 +273,14 @@ def test_progress_has_a_total(tmp_path: Path) -> None:
     card, path = load_corpus_card("crema-d")
     prepare(card, path, str(crema_d(tmp_path / "src", CLIPS)), tmp_path / "out", 2, stage)
     assert stages == {"checking clips": [4, 4]}
+
+
+def test_two_rows_that_name_one_clip_are_refused(tmp_path: Path) -> None:
+    row = "00000,Ava,female,I walk.,A hat.,Bags sway.,A case sways.,{},[]"
+    table = tmp_path / "src" / "metadata" / "gender_v1.0.csv"
+    table.parent.mkdir(parents=True)
+    head = "id,speaker,gender,context,irrelevant,stereotypical,anti-stereotypical,labels,annotators"
+    table.write_text("\n".join([head, row, row]), encoding="utf-8")
+    write(tmp_path / "src" / "speech" / "gender" / "00000_Ava.wav", speechlike(0.3))
+    with pytest.raises(UserError, match="two clips are called 'spoken-stereoset/Ava/gender-00000'"):
+        _prepare("spoken-stereoset", tmp_path / "src", tmp_path)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pytest
 
-from vibe_harness.backends.guards import Budget
+from vibe_harness.backends.guards import Budget, Spent
 from vibe_harness.backends.protocol import BACKENDS, Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard, Prices
@@ -193,7 +193,7 @@ def test_a_schema_that_does_nothing_stops_the_extraction_before_it_starts(story:
 
 def test_an_extractor_spends_from_the_runs_budget(story: Task) -> None:
     priced = card().model_copy(update={"prices": Prices(input=1.0, output=1.0)})
-    budget = Budget(max_requests=3, requests=3, max_cost=0.5, cost=0.5)
+    budget = Budget(max_requests=3, requests=3, max_cost=0.5, spent=Spent(0.5))
     with pytest.raises(EngineError, match=r"budget of 0.5 is used up \(--max-cost\)"):
         list(ModelExtractor(priced, [story], budget=budget).extract(responses(story, "a")))
     budget = Budget(max_requests=3, requests=3, max_cost=0.5)  # the limit of requests is the audio model's

@@ -59,6 +59,20 @@ def test_ours_is_made_directly_or_loaded_by_its_path() -> None:
         assert [score["attribute"] for score in found["scores"]] == [None, "job"]
 
 
+def test_strata_and_published_tests_come_by_name() -> None:
+    made = frame()
+    columns = made[evaluation_module.EvaluationModule.COLUMNS].to_dict("list")
+    module = evaluation_module.EvaluationModule("ntvd")
+    emotion = ["anger" if group == "a" else "joy" for group in made["group"]]
+    found = module.compute(**columns, tau=2, strata={"emotion": emotion}, also_test=["version-1"])["scores"][0]
+    assert found["detail"]["imbalance"] == {"emotion": 100} and found["detail"]["tests"]["version-1"]["exact"]
+    sex = [speaker[1] for speaker in made["speaker"]]
+    found = module.compute(**columns, tau=2, speaker_strata={"sex": sex})["scores"][0]
+    assert found["permuted"] == "speakers within sex" and found["permutations"] == 4
+    with pytest.raises(UserError, match="sex: 1 entries for 10 rows"):
+        module.compute(**columns, speaker_strata={"sex": ["m"]})
+
+
 def test_one_input_of_text_is_fed_by_attribute_and_by_group(tmp_path: Path) -> None:
     name = script(tmp_path, "longest", "{'data': datasets.Value('string')}", "data", "{'letters': max(map(len, data))}")
     [score] = find_metric(name).compute(frame(), Settings())

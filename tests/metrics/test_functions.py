@@ -58,3 +58,23 @@ def test_a_list_gives_every_item_once() -> None:
     _, job = ntvd(made, Settings(tau=1))
     assert job.detail["items"] == 3
     assert job.detail["distribution"] == {"a": {"chef": 0.5, "nurse": 0.5}, "b": {"chef": 1.0, "nurse": 0.0}}
+
+
+def test_identical_responses_by_hand() -> None:
+    made = frame()
+    made["answer"] = ["one", "one", "two", "three", None, "four", "four", "four", "five", "six"]
+    whole = diversity(made, Settings())[0]
+    assert whole.detail["identical_share"] == pytest.approx(5 / 9)
+    assert whole.detail["identical_share_by_group"] == {"a": 2 / 5, "b": 2 / 4}
+
+
+def test_without_any_value_the_reason_names_how_the_answers_ended() -> None:
+    made = frame()
+    made["values"], made["reading"] = [[]] * len(made), "none"
+    made["outcome"] = ["refused"] * 7 + ["blocked", "ok", "ok"]
+    made.loc[8, "reading"] = "unparsed"
+    whole, job = ntvd(made, Settings(permutations=9))
+    assert whole.value is None and job.value is None
+    why = "no answer gives a value: 7 refused, 1 blocked, 1 silent on it, 1 unparsed"
+    assert job.undefined == whole.undefined == why
+    assert whole.detail["attributes_left_out"] == {"job": job.undefined}

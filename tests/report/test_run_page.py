@@ -137,7 +137,7 @@ def test_what_a_model_wrote_is_no_markup(ran: tuple[Results, RunRecord]) -> None
 def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:
     empty = RunFolder(tmp_path)
     empty.asked.write_bytes(folder.asked.read_bytes())
-    with pytest.raises(UserError, match="no such file"):
+    with pytest.raises(UserError, match="no scores yet"):
         write_run_page(empty, tmp_path / "page.html")
 
 

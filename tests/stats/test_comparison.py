@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.bracket import LONE_SPEAKER
+from vibe_harness.stats.bracket import LONE_SPEAKER, bracket
 from vibe_harness.stats.comparison import compare
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
 
 GROUPS = np.repeat([0, 1], 15)
 
 
-def run(score: float, seed: int, reorder: bool = False) -> np.ndarray:
+def run(score: float, seed: int, reorder: bool = False, habit: float = 0.05) -> np.ndarray:
     shares = shifted(zipf(6), 2, score, Pattern.SPREAD)
-    return answers(np.random.default_rng(seed), shares[:, ::-1] if reorder else shares, GROUPS, 40, 0.05)
+    return answers(np.random.default_rng(seed), shares[:, ::-1] if reorder else shares, GROUPS, 40, habit)
 
 
 def test_the_same_run_twice_has_no_difference() -> None:
@@ -24,7 +24,8 @@ def test_the_same_run_twice_has_no_difference() -> None:
 def test_a_change_is_found_and_signed() -> None:
     found = compare([run(40, 0)], [run(5, 1)], GROUPS)
     assert found.difference is not None and found.interval is not None and found.p_value is not None
-    assert found.interval[0] < found.difference < found.interval[1] < 0 and found.p_value < 0.001
+    assert found.interval[0] < found.difference < found.interval[1] < 0 and found.p_value < 0.05
+    assert found.before is not None and found.before > 30 and found.after is not None and found.after < 15
     back = compare([run(5, 1)], [run(40, 0)], GROUPS)
     assert back.difference == pytest.approx(-found.difference) and back.p_value == pytest.approx(found.p_value)
 
@@ -36,6 +37,14 @@ def test_an_unchanged_shift_is_rarely_found_changed(reorder: bool) -> None:
     assert np.mean([p_value is not None and p_value <= 0.05 for p_value in p_values]) <= 0.11
 
 
+def test_a_run_that_is_only_noisier_is_rarely_found_changed() -> None:
+    # Speakers' habits grow: the raw score rises by a good deal, the shift does not.
+    found = [compare([run(0, seed)], [run(0, 1_000 + seed, habit=0.4)], GROUPS) for seed in range(100)]
+    assert np.mean([one.after - one.before for one in found if one.after and one.before]) > 5
+    assert np.mean([one.p_value is not None and one.p_value <= 0.05 for one in found]) <= 0.11
+    assert np.mean([one.difference for one in found if one.difference is not None]) == pytest.approx(0, abs=3)
+
+
 def test_only_attributes_with_both_scores_are_compared() -> None:
     degenerate = np.tile([5, 0, 0, 0, 0, 0], (30, 1))
     found = compare([run(20, 0), degenerate], [run(20, 1), run(20, 2)], GROUPS)
@@ -44,9 +53,16 @@ def test_only_attributes_with_both_scores_are_compared() -> None:
     assert nothing.difference is None and nothing.p_value is None and nothing.reason
 
 
-def test_a_lone_speaker_has_a_difference_without_a_test() -> None:
+def test_a_lone_speaker_has_raw_scores_and_no_difference() -> None:
     found = compare([[[3, 1], [1, 3]]], [[[4, 0], [0, 4]]], [0, 1])
-    assert found.difference == pytest.approx(50) and found.p_value is None and found.reason == LONE_SPEAKER
+    assert (found.before, found.after) == (50, 100)
+    assert found.difference is None and found.p_value is None and found.reason == LONE_SPEAKER
+
+
+def test_the_difference_is_that_of_the_lower_ends_of_the_brackets() -> None:
+    first, second = run(40, 0), run(5, 1)
+    low = [bracket([table], GROUPS).mean.at_least for table in (first, second)]
+    assert compare([first], [second], GROUPS).difference == pytest.approx(low[1] - low[0])
 
 
 def test_runs_that_do_not_match_are_refused() -> None:

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from vibe_harness.errors import UserError
+from vibe_harness.stats import engine
 from vibe_harness.stats.coverage import coverage_tests
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, ntvd
 from vibe_harness.stats.permutation import PermutationTest, permutation_test, permutation_tests
@@ -298,3 +299,16 @@ def test_precision_written_out() -> None:
     assert test.exact and test.mean.p_value == pytest.approx(np.mean(np.array(ratios) >= observed - 1e-9))
     assert test.mean.value is not None and test.mean.null_mean is not None
     assert test.mean.null_mean / test.mean.value == pytest.approx(np.mean(ratios) / observed)
+
+
+def test_two_groups_have_the_same_scores_by_whole_numbers_and_by_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    tables = [rng.integers(0, 6, size=(30, width)) for width in (2, 7)]
+    tables[1][:14] = 0  # draws that leave a group without values
+    groups = rng.permutation(np.repeat([0, 1], [16, 14]))
+    whole = permutation_test(tables, groups, permutations=400, seed=1)
+    monkeypatch.setattr(engine, "PAIR_UNITS", 0)
+    shares = permutation_test(tables, groups, permutations=400, seed=1)
+    for one, other in zip((whole.mean, *whole.attributes), (shares.mean, *shares.attributes), strict=True):
+        assert one.value == pytest.approx(other.value) and one.p_value == other.p_value
+        assert one.null_p95 == pytest.approx(other.null_p95) and one.undefined_draws == other.undefined_draws

@@ -47,11 +47,11 @@ class GeminiEngine(ServerEngine):
     package = "google.genai"
     extra = "gemini"
 
-    def _open(self) -> Any:
+    def _open(self) -> ServerConnection:
         from google import genai
         from google.genai import types
 
-        return genai.Client(
+        self._client: Any = genai.Client(
             api_key=self._key,
             vertexai=False,
             http_options=types.HttpOptions(
@@ -61,6 +61,8 @@ class GeminiEngine(ServerEngine):
                 retry_options=types.HttpRetryOptions(attempts=1),  # without this, the SDK retries after 1 to 10 s
             ),
         )
+        limits: ServerConnection = self.connection
+        return limits
 
     async def _leave(self) -> None:
         await self._client.aio.aclose()
@@ -111,7 +113,7 @@ class GeminiEngine(ServerEngine):
         )
         return read_reply(request.id, reply, time.monotonic() - started)
 
-    async def _probe(self) -> None:
+    async def _find(self) -> None:
         try:
             await self._call(
                 self._client.aio.models.get, model=self.card.id, config={"http_options": {"timeout": PROBE_TIMEOUT_MS}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jsonschema
 
@@ -15,21 +15,28 @@ from vibe_harness.records import Generation, Outcome, Request, Response
 
 
 @dataclass
+class Spent:
+    """What several models have cost together."""
+
+    cost: float = 0.0
+
+
+@dataclass
 class Budget:
-    """How much a run may ask a model and spend on it, and what it has; in the currency of the card's prices."""
+    """How much a model may be asked, and how much may be spent, on it and on others that share `spent`."""
 
     max_requests: int | None = None
     max_cost: float | None = None
     prices: Prices | None = None
     requests: int = 0
-    cost: float = 0.0
+    spent: Spent = field(default_factory=Spent)
 
     def used_up(self) -> str | None:
         """Why nothing more may be asked, or None."""
         if self.max_requests is not None and self.requests >= self.max_requests:
             return f"the budget of {self.max_requests} requests is used up (--max-requests)"
-        if self.max_cost is not None and self.cost >= self.max_cost:
-            return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.cost:.4g} is spent"
+        if self.max_cost is not None and self.spent.cost >= self.max_cost:
+            return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.spent.cost:.4g} is spent"
         return None
 
     def count(self, response: Response) -> None:
@@ -42,7 +49,7 @@ class Budget:
             cost = prompt * max(self.prices.input, audio_price)
         else:
             cost = (prompt - audio) * self.prices.input + audio * audio_price
-        self.cost += (cost + (response.output_tokens or 0) * self.prices.output) / 1e6
+        self.spent.cost += (cost + (response.output_tokens or 0) * self.prices.output) / 1e6
 
 
 def watched(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -15,10 +15,9 @@ from vibe_harness.backends.audio import pieces_of, wav_bytes
 from vibe_harness.backends.chat_reply import read_reply
 from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.keys import hidden
+from vibe_harness.backends.pool import Server, ServerPool
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.server import ServerEngine
-from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
@@ -54,46 +53,51 @@ class OpenAIArguments(Options):
 class OpenAIConnection(ServerConnection):
     """What cannot change an answer."""
 
-    base_url: str = Field("http://localhost:8000/v1", description="address of the server, /v1 included")
+    base_url: str | tuple[str, ...] = Field(
+        "http://localhost:8000/v1",
+        description="address of the server, /v1 included; or a list of them, which share the work",
+    )
 
     @field_validator("base_url")
     @classmethod
-    def _no_secret(cls, value: str) -> str:
-        parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("write it as http://HOST:PORT/v1")
-        if parts.username or parts.password or parts.query:
-            raise ValueError("no user, password or query in the address: a key goes into a variable (api_key_env)")
-        return value.rstrip("/")
+    def _no_secret(cls, value: str | tuple[str, ...]) -> tuple[str, ...]:
+        urls = (value,) if isinstance(value, str) else value
+        for url in urls:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError("write it as http://HOST:PORT/v1")
+            if parts.username or parts.password or parts.query:
+                raise ValueError("no user, password or query in the address: a key goes into a variable (api_key_env)")
+        urls = tuple(url.rstrip("/") for url in urls)
+        if not urls or len(set(urls)) < len(urls):
+            raise ValueError("write each address once")
+        return urls
 
 
 class OpenAIEngine(ServerEngine):
-    """One model on one server that speaks the API of OpenAI."""
+    """One model on one server or several that speak the API of OpenAI."""
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
     package = "openai"
     extra = "openai"
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
+    def _open(self) -> ServerConnection:
+        import openai
+
         self._answered = False
         self._served: list[str] = []  # the models that the server lists
         self._engine: str | None = None  # what the server is, where it says so
-        super().__init__(card, tasks)
-
-    def _open(self) -> Any:
-        import openai
-
-        return openai.AsyncOpenAI(
-            base_url=self.connection.base_url,
-            api_key=self._key or "none",
-            max_retries=0,
-            timeout=self.connection.timeout_s,
-            http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
-        )
+        urls = self.connection.base_url
+        self._where = ", ".join(urls)
+        servers = [Server(url, self._client(url)) for url in urls]
+        self._pool = ServerPool(servers, self._probe, openai.APIConnectionError)
+        at_once = self.connection.concurrency * len(urls)  # which is of one server
+        limits: ServerConnection = self.connection.model_copy(update={"concurrency": at_once})
+        return limits
 
     async def _leave(self) -> None:
-        await self._client.close()
+        await self._pool.close()
 
     def describe(self) -> Mapping[str, str]:
         """Engine, address and what of the settings is not sent."""
@@ -102,7 +106,7 @@ class OpenAIEngine(ServerEngine):
         described = {
             "backend": "openai",
             "sdk": f"openai {openai.__version__}",
-            "server": self.connection.base_url,
+            "server": self._where,
             "structured_output": self.arguments.structured_output,
         }
         if self._engine:
@@ -110,6 +114,17 @@ class OpenAIEngine(ServerEngine):
         if self.arguments.omit:
             described["not_sent"] = ", ".join(self.arguments.omit)
         return described
+
+    def _client(self, url: str) -> Any:
+        import openai
+
+        return openai.AsyncOpenAI(
+            base_url=url,
+            api_key=self._key or "none",
+            max_retries=0,
+            timeout=self.connection.timeout_s,
+            http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
+        )
 
     def _prepare(self, request: Request) -> dict[str, Any]:
         """The request's JSON body."""
@@ -141,7 +156,9 @@ class OpenAIEngine(ServerEngine):
         try:
             # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
             # them: that took half of the processor time, and a malformed reply passed.
-            reply = await self._client.post("/chat/completions", cast_to=object, body=prepared)
+            reply = await self._pool.send(
+                lambda client: client.post("/chat/completions", cast_to=object, body=prepared)
+            )
         except openai.APIStatusError as error:
             return self._refusal(request, error)
         except openai.APITimeoutError:
@@ -160,7 +177,7 @@ class OpenAIEngine(ServerEngine):
         if status == 401 or (status == 403 and not self._answered):
             raise EngineError(self._key_trouble(status, said))
         if status == 402 or error.code == "insufficient_quota":
-            raise EngineError(f"{self.connection.base_url}: the account has no credit left: {said}")
+            raise EngineError(f"{self._where}: the account has no credit left: {said}")
         if status == 404:
             raise EngineError(self._no_such_model(said))
         if error.code in ("content_filter", "content_policy_violation"):
@@ -172,21 +189,27 @@ class OpenAIEngine(ServerEngine):
             wait_s=asked_wait(error.response.headers),
         )
 
-    async def _probe(self) -> None:
+    async def _find(self) -> None:
         import openai
 
-        url = self.connection.base_url
         try:
-            reply = await self._get("/models")
+            await self._pool.open()
         except openai.APIConnectionError as error:
             raise EngineError(
-                f"no server answers at {url} ({_cause(error)}): start it, or name another with "
+                f"no server answers at {self._where} ({_cause(error)}): start it, or name another with "
                 "--model-args base_url=http://HOST:PORT/v1"
             ) from None
+
+    async def _probe(self, server: Server) -> str:
+        """Find a server, and the model in its list where it has one, before its first request; what it says it is."""
+        import openai
+
+        try:
+            reply = await self._get(server, "/models")
         except openai.AuthenticationError as error:
             raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
         except (openai.APIStatusError, json.JSONDecodeError, UnicodeDecodeError):
-            return  # a server without this list: the first request will tell
+            return ""  # a server without this list: the first request will tell
         rows = reply.get("data") if isinstance(reply, dict) else None
         rows = [row for row in rows or [] if isinstance(row, dict) and isinstance(row.get("id"), str)]
         self._served = [row["id"] for row in rows]
@@ -194,29 +217,32 @@ class OpenAIEngine(ServerEngine):
         if rows and self.card.id not in known and not any("*" in name for name in known):
             raise EngineError(self._no_such_model(f"it does not serve '{self.card.id}'"))
         if any(row.get("owned_by") == "vllm" for row in rows):
-            self._engine = await self._vllm_version(url.removesuffix("/v1"))
+            self._engine = await self._vllm_version(server)
+        row: dict[str, Any] = next((row for row in rows if row["id"] == self.card.id), {})
+        about = [str(row[name]) for name in ("id", "root", "max_model_len") if row.get(name) is not None]
+        return ", ".join([*about, *([self._engine] if self._engine else [])])
 
-    async def _vllm_version(self, root: str) -> str:
+    async def _vllm_version(self, server: Server) -> str:
         import openai
 
         try:
-            about = await self._get(f"{root}/version")
+            about = await self._get(server, f"{server.url.removesuffix('/v1')}/version")
         except (openai.APIError, json.JSONDecodeError, UnicodeDecodeError):
             return "vllm"  # behind a proxy that passes on the API alone
         return f"vllm {about.get('version')}" if isinstance(about, dict) else "vllm"
 
-    async def _get(self, path: str) -> Any:
-        return await self._client.get(path, cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1})
+    async def _get(self, server: Server, path: str) -> Any:
+        return await server.client.get(path, cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1})
 
     def _key_trouble(self, status: int, said: str) -> str:
         variable = self.connection.api_key_env
         todo = f"check the key in {variable}" if variable else "name the variable that holds it: api_key_env=NAME"
-        return f"{self.connection.base_url} refuses the key (HTTP {status}: {said}): {todo}"
+        return f"{self._where} refuses the key (HTTP {status}: {said}): {todo}"
 
     def _no_such_model(self, said: str) -> str:
         listed = ", ".join(sorted(self._served)[:20])
         todo = f"It serves: {listed}" if listed else "Check the address (/v1?) and the id"
-        return f"{self.connection.base_url} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
+        return f"{self._where} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
 
 
 def _said(error: Any) -> str:

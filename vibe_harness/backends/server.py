@@ -36,10 +36,9 @@ class ServerEngine:
         self.arguments: Any = self.Arguments.model_validate(card.args)
         self.connection: Any = self.Connection.model_validate(card.connection)
         self._key = read_key(self.connection.api_key_env)
-        self._client = self._open()
-        self._dispatcher = Dispatcher(self.connection)
+        self._dispatcher = Dispatcher(self._open())
         try:
-            self._dispatcher.wait_for(self._probe())
+            self._dispatcher.wait_for(self._find())
         except BaseException:
             self.close()
             raise
@@ -52,16 +51,16 @@ class ServerEngine:
         """Cancel what is under way and close the connections."""
         self._dispatcher.close(self._leave)
 
-    def _open(self) -> Any:
-        """The SDK's client, without retries of its own: the dispatcher retries, honours any Retry-After, and slows down
-        the other calls too."""
+    def _open(self) -> ServerConnection:
+        """Make the SDK's client; returns how it may be asked. It does not retry: the dispatcher does, honours any
+        Retry-After, and slows down the other calls too."""
         raise NotImplementedError
 
     async def _leave(self) -> None:
         """Close the client."""
         raise NotImplementedError
 
-    async def _probe(self) -> None:
+    async def _find(self) -> None:
         """Find the server and the model, so that a wrong address, key or name stops a run before its first request."""
         raise NotImplementedError
 

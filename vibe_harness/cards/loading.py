@@ -171,7 +171,7 @@ class CardIndex:
             return None, faults.found
         card: TaskCard | None = None
         with faults.at():
-            card = _validated(source, TaskCard, "task")
+            card = validated(source, TaskCard, "task")
         if faults.found:
             card = _without_unknown_fields(source.data, TaskCard)
         return (self._bind(source, card, faults) if card else None), faults.found
@@ -216,7 +216,7 @@ class CardIndex:
             if name not in files:
                 raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}")
             path = files[name]
-        return _validated(read_card(path, self.root_of(path)), ModelCard, "model")
+        return validated(read_card(path, self.root_of(path)), ModelCard, "model")
 
     def _files(self, folder: str) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -245,7 +245,7 @@ class CardIndex:
         return tuple(dict.fromkeys([own, library_root() / "templates"]))
 
 
-def _validated(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
+def validated(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
     """The card that a file holds. Raises CardError with every fault of its fields."""
     try:
         card = model.model_validate(source.data)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from vibe_harness.corpora.confounds import Confound
     from vibe_harness.corpora.importing import LeftOut
     from vibe_harness.corpora.manifest import Corpus
-
-BAR = 30  # letters of the longest bar
 
 
 @click.group(name="corpus")
@@ -67,14 +66,21 @@ def list_corpora() -> None:
 
 @command.command(name="show")
 @click.argument("name")
-def show_corpus(name: str) -> None:
+@click.option(
+    "--figure", type=click.Path(path_type=Path, dir_okay=False), help="Draw the groups into this file, NAME.svg."
+)
+def show_corpus(name: str, figure: Path | None) -> None:
     """Clips, speakers, hours and groups of corpus NAME (or of a manifest), and what was left out and why."""
     from vibe_harness.corpora.prepared_folder import read_left_out
     from vibe_harness.corpora.registry import find_manifest
 
     corpus, checked = _checked(name)
+    if figure:
+        _draw(corpus, _good(checked), figure)
     _print_corpus(corpus, _good(checked), read_left_out(find_manifest(name).parent))
     _print_faults(corpus, checked)
+    if figure:
+        echo(f"Figure: {figure}")
 
 
 @command.command(name="check")
@@ -92,6 +98,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     good = _good(checked)
     faults = _print_faults(corpus, checked)
     echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
+    _print_kinds(good.values())
     usable = [clip for clip, _ in checked if clip.file in good]
     compared = [
         one for column in dimensions or speaker_dimensions(corpus) for one in confounds(usable, good, column) if usable
@@ -178,19 +185,36 @@ def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: S
     )
     for note in corpus.notes:
         echo(f"  {note}")
-    rows = group_rows(corpus, audio)
-    most = max((row.clips for row in rows), default=1)
-    table = []
-    for row in rows:
-        hours = "" if row.hours is None else f"{row.hours:.2f}"
-        bar = "█" * max(1, round(BAR * row.clips / most))
-        table.append([row.column, row.group, str(row.speakers), str(row.clips), hours, bar])
+    table = [
+        [row.column, row.group, str(row.speakers), str(row.clips), "" if row.hours is None else f"{row.hours:.2f}"]
+        for row in group_rows(corpus, audio)
+    ]
     if table:
-        print_table(["column", "group", "speakers", "clips", "hours", ""], table)
+        print_table(["column", "group", "speakers", "clips", "hours"], table)
     for why, count in counted(left_out).items():
         echo(f"left out: {count:,}, {why}")
     usable = corpus if len(known) == len(corpus.clips) else None
     _print_warnings(all_confounds(usable, audio) if usable else [])
+
+
+def _draw(corpus: Corpus, audio: Mapping[str, CheckedAudio], path: Path) -> None:
+    """Draw the groups into an SVG. Raises UserError where it cannot be written."""
+    from vibe_harness.corpora.data_card import group_rows
+    from vibe_harness.pipeline.files import written_aside
+    from vibe_harness.report.figures import figure_svg, groups_figure
+
+    figure = groups_figure(f"{corpus.name}: clips by group", group_rows(corpus, audio))
+    with written_aside(path) as aside:
+        aside.write_text(figure_svg(figure), encoding="utf-8", errors="replace")
+
+
+def _print_kinds(audio: Iterable[CheckedAudio]) -> None:
+    """What kinds of files the usable clips are."""
+    from vibe_harness.cli.terminal import print_table
+
+    kinds = Counter((f"{one.format}/{one.subtype}", f"{one.rate:,} Hz", str(one.channels)) for one in audio)
+    if kinds:
+        print_table(["files", "rate", "channels", "clips"], [[*kind, f"{n:,}"] for kind, n in sorted(kinds.items())])
 
 
 def _print_confounds(compared: Sequence[Confound]) -> None:

@@ -16,12 +16,18 @@ from vibe_harness.errors import HarnessError
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
+    "study": ("vibe_harness.cli.study", "Run many models, tasks and corpora from one file."),
     "score": ("vibe_harness.cli.score", "Score a finished run again, without a model."),
+    "compare": ("vibe_harness.cli.compare", "Where two runs differ, and how surely; gates for a check."),
     "run-check": ("vibe_harness.cli.run_check", "Prove a run folder whole: every planned request has one outcome."),
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
     "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),
     "values": ("vibe_harness.cli.values", "List a run's values, and accept aliases for them."),
+    "validate-extraction": (
+        "vibe_harness.cli.validate_extraction",
+        "Have people judge what the extractor read, and see how often it is right.",
+    ),
     "tasks": ("vibe_harness.cli.tasks", "List, show, begin and check tasks."),
     "models": ("vibe_harness.cli.models", "List, show, check and begin models."),
     "corpus": ("vibe_harness.cli.corpus", "Prepare, list, check, show and begin corpora."),

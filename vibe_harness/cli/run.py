@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from vibe_harness.cli.options import parse_model_args, read_config, split_commas
+from vibe_harness.cli.output import echo
 
 
 @click.command(name="run")
@@ -101,7 +102,9 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
     from vibe_harness.pipeline.prepare import Question, prepare
     from vibe_harness.pipeline.results import to_json
-    from vibe_harness.pipeline.run import run
+    from vibe_harness.pipeline.run import run_all
+    from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.report.run_page import write_run_page
 
     progress = TerminalProgress()
     found = prepare(Question(**options), progress)
@@ -109,10 +112,15 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
         show_dry_run(found, as_json)
         return 0
     results = []
-    for prepared in found:
-        results.append(run(prepared, progress))
+    for prepared, scored in zip(found, run_all(found, progress), strict=True):
+        results.append(scored)
         if not as_json:
-            print_results(results[-1], prepared.folder)
+            print_results(scored, prepared.folder)
     if as_json:
         print_json([to_json(one) for one in results])
+    for prepared in found:
+        page = prepared.folder / "report.html"
+        write_run_page(RunFolder(prepared.folder), page)
+        if not as_json:
+            echo(f"Page: {page}")
     return exit_code(results)

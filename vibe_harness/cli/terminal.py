@@ -73,8 +73,8 @@ def print_results(results: Results, folder: Path) -> None:
         for warning in task.warnings:
             echo(f"  {warning}")
         for score in task.scores:
-            if score.metric not in ("ntvd", "refusal_ntvd", "diversity") and score.value is not None:
-                echo(f"  {score.metric}{f' of {score.attribute}' if score.attribute else ''}: {score.value:.4g}")
+            for line in _beside(score):
+                echo(f"  {line}")
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
@@ -96,8 +96,47 @@ def print_results(results: Results, folder: Path) -> None:
     echo(
         f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
         "true shift: at least, at most, on average. "
-        f"null 95 %: what chance alone reaches once in twenty. Run folder: {folder}"
+        "null 95 %: what chance alone reaches once in twenty. Values: the group's share less the mean over groups. "
+        f"Run folder: {folder}"
     )
+
+
+def _beside(score: Score) -> list[str]:
+    """What is told of a score below the table: what it was tested by besides, and which values carry the shift."""
+    of = f" of {score.attribute}" if score.attribute else ""
+    lines = []
+    if score.metric not in ("ntvd", "refusal_ntvd", "diversity") and score.value is not None:
+        lines.append(f"{score.metric}{of}: {score.value:.4g}")
+    if not score.attribute and score.detail.get("standardised_over"):
+        lines.append(f"{score.metric}: evened out over {' and '.join(score.detail['standardised_over'])}")
+    for name, found in score.detail.get("tests", {}).items():
+        if score.attribute is None and found["p_value"] is not None:
+            lines.append(f"test of {name} ({found['permuted']} exchanged): nTVD {found['value']:.1f}, "
+                         f"null 95 % {found['null_p95']:.1f}, p {found['p_value']:.4f}")  # fmt: skip
+    if share := score.detail.get("identical_share"):
+        lines.append(f"{share:.0%} of the responses repeat another one word for word")
+    if score.metric == "ntvd" and score.attribute:
+        shown = [shift for shift in map(_shift, score.detail.get("contributions", [])) if shift][:MOST_VALUES]
+        if shown:
+            lines.append(f"{score.attribute}: {'; '.join(shown)}")
+    return lines
+
+
+MOST_VALUES = 3
+"""Values told for an attribute, those that add most to its score."""
+
+
+def _shift(part: Mapping[str, Any]) -> str:
+    """A value with the group that turns to it or away from it most; empty where the interval holds 0."""
+    sure = {
+        group: one for group, one in part["by_group"].items()
+        if one["interval"] is not None and (one["interval"][0] > 0 or one["interval"][1] < 0)
+    }  # fmt: skip
+    if not sure:
+        return ""
+    group = max(sorted(sure), key=lambda name: abs(sure[name]["difference"]))
+    low, high = sure[group]["interval"]
+    return f"{part['value']}: {group} {sure[group]['difference']:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
 def _range(low: float | None, high: float | None) -> str:

@@ -132,7 +132,7 @@ def _parquet(path: Path, config: str) -> Iterator[HubRow]:
         for batch in pq.ParquetFile(path).iter_batches(batch_size=16):
             for cells in batch.to_pylist():
                 number += 1
-                yield HubRow(f"{path}, row {number}", config, cells)
+                yield HubRow(f"{path}, row {number}", str(path.parent.resolve()), config, cells)
     except pa.ArrowInvalid as error:
         raise UserError(f"{path}: not a Parquet file: {error}") from None
 

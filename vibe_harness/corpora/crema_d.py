@@ -45,6 +45,7 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
     for name in sorted(entry.name for entry in (root / "AudioWAV").iterdir()):
         file = f"AudioWAV/{name}"
         stem, dot, suffix = name.rpartition(".")
+        stem = stem.upper()  # some disks and programs change the case of names
         match = _NAME.fullmatch(stem)
         if dot and suffix.lower() != "wav":
             left_out.append(LeftOut(file, "not a WAV"))

@@ -20,6 +20,7 @@ class HubRow:
     """One row."""
 
     place: str  # for messages: "ORG/NAME, config en_Male, row 12 of test"
+    home: str  # what the paths of the data set's own files begin with
     config: str
     cells: Mapping[str, Any]  # a cell of audio is {"bytes": ..., "path": ...}, not decoded
 
@@ -28,31 +29,41 @@ class HubRow:
 
         Raises UserError where it has none of them.
         """
-        for column in columns:
-            if column in self.cells:
-                return "" if self.cells[column] is None else str(self.cells[column]).strip()
-        require_columns(self.place, self.cells, columns[:1])
-        raise AssertionError("unreachable")
+        column = next((column for column in columns if column in self.cells), None)
+        if column is None:
+            named, there = " or ".join(map(repr, columns)), ", ".join(map(repr, self.cells))
+            raise UserError(f"{self.place}: no column {named}; it has {there}")
+        return "" if self.cells[column] is None else str(self.cells[column]).strip()
 
     def audio_name(self, column: str = "audio") -> str:
         """The name that the audio had as a file, without folders; "" where it has none."""
-        return PurePosixPath((self.cells.get(column) or {}).get("path") or "").name
+        return PurePosixPath(self._audio(column).get("path") or "").name
 
     def audio(self, column: str = "audio") -> bytes:
         """The audio as a file's content. Raises UserError where there is none."""
+        cell = self._audio(column)
+        data = cell.get("bytes") or (self._read(cell["path"]) if cell.get("path") else None)
+        if not data:
+            raise UserError(f"{self.place}: the audio of '{column}' is missing")
+        return bytes(data)
+
+    def _audio(self, column: str) -> Mapping[str, Any]:
         require_columns(self.place, self.cells, [column])
         cell = self.cells[column]
-        data = cell.get("bytes") if isinstance(cell, Mapping) else None
-        if not data and isinstance(cell, Mapping) and cell.get("path"):
-            import fsspec
+        return cell if isinstance(cell, Mapping) else {}
 
-            try:
-                with fsspec.open(cell["path"], "rb") as file:
-                    data = file.read()
-            except OSError as error:
-                raise UserError(f"{self.place}: its audio {cell['path']} cannot be read: {error}") from None
-        if not isinstance(data, bytes) or not data:
-            raise UserError(f"{self.place}: the audio of '{column}' is missing")
+    def _read(self, path: str) -> bytes:
+        """The file of a data set that keeps its audio beside the rows. Nothing outside of the data set is read."""
+        import fsspec
+
+        place = path.rpartition("::")[2]  # of the archive, for a file in one
+        if not place.startswith((f"{self.home}/", f"{self.home}@")) or ".." in place.split("/"):
+            raise UserError(f"{self.place}: its audio {path} lies outside of the data set")
+        try:
+            with fsspec.open(path, "rb") as file:
+                data: bytes = file.read()
+        except OSError as error:
+            raise UserError(f"{self.place}: its audio {path} cannot be read: {error}") from None
         return data
 
     def audio_suffix(self, column: str = "audio") -> str:
@@ -85,6 +96,7 @@ def stream(name: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[
     from datasets import get_dataset_config_names, load_dataset
     from datasets.exceptions import DatasetsError
 
+    home = str(Path(name).resolve()) if Path(name).exists() else f"hf://datasets/{name}"
     try:
         for config in get_dataset_config_names(name):
             for split, rows in load_dataset(name, config, streaming=True).items():
@@ -92,7 +104,7 @@ def stream(name: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[
                 for table in rows.with_format("arrow").iter(batch_size=_ROWS):
                     for cells in table.to_pylist():
                         number += 1
-                        yield HubRow(f"{name}, config {config}, row {number} of {split}", config, cells)
+                        yield HubRow(f"{name}, config {config}, row {number} of {split}", home, config, cells)
                         tick(1)
     except (OSError, DatasetsError, ValueError) as error:
         said = " ".join(str(error).split())[:300]

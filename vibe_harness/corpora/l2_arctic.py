@@ -43,26 +43,31 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
             if folder.name == _SUITCASE:
                 left_out.append(LeftOut(folder.relative_to(source).as_posix(), "spontaneous speech, not the prompts"))
         elif (folder / "wav").is_dir():
-            if folder.name not in FACTS:
+            speaker = folder.name.upper()  # some disks and programs change the case of names
+            if speaker not in FACTS:
                 left_out.append(LeftOut(folder.relative_to(source).as_posix(), "no speaker of the corpus"))
-            elif folder.name in wavs:
+            elif speaker in wavs:
                 left_out.append(LeftOut(folder.relative_to(source).as_posix(), "a second copy of the speaker"))
             else:
-                wavs[folder.name] = folder
+                wavs[speaker] = folder
     if not wavs:
         raise not_found(source, IMPORTER)
     texts = _texts(list(wavs.values()))
     clips = []
+    seen: set[tuple[str, str]] = set()
     for speaker, folder in sorted(wavs.items()):
         for path in sorted((folder / "wav").iterdir()):
             file = path.relative_to(source).as_posix()
-            if path.suffix.lower() != ".wav" or not _NAME.fullmatch(path.stem):
+            sentence = path.stem.lower()
+            if path.suffix.lower() != ".wav" or not _NAME.fullmatch(sentence):
                 left_out.append(LeftOut(file, "name is not arctic_a0001.wav or the like"))
                 continue
-            groups = {**FACTS[speaker], "sentence_id": path.stem}
-            clips.append(
-                Clip(f"{corpus}/{speaker}/{path.stem}", file, speaker, groups, texts.get(path.stem), path.stem)
-            )
+            if (speaker, sentence) in seen:
+                left_out.append(LeftOut(file, "the same sentence stands under another name"))
+                continue
+            seen.add((speaker, sentence))
+            groups = {**FACTS[speaker], "sentence_id": sentence}
+            clips.append(Clip(f"{corpus}/{speaker}/{sentence}", file, speaker, groups, texts.get(sentence), sentence))
     absent = sorted(set(FACTS) - set(wavs))
     notes = [f"{len(absent)} of the 24 speakers are not there: {', '.join(absent)}"] if absent else []
     return Listing(source, clips, left_out, notes)
@@ -100,9 +105,9 @@ def _texts(speakers: list[Path]) -> dict[str, str]:
     """Sentence -> its words, from whichever speaker has the transcript: the prompts are shared."""
     texts: dict[str, str] = defaultdict(str)
     for folder in speakers:
-        for path in sorted((folder / "transcript").glob("arctic_*.txt")):
-            if path.stem not in texts:
-                texts[path.stem] = " ".join(path.read_text(encoding="utf-8-sig", errors="replace").split())
+        for path in sorted((folder / "transcript").glob("*.txt")):
+            if path.stem.lower() not in texts:
+                texts[path.stem.lower()] = " ".join(path.read_text(encoding="utf-8-sig", errors="replace").split())
     return texts
 
 

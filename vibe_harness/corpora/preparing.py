@@ -77,6 +77,7 @@ def _prepare(
     card: CorpusCard, card_path: Path, source: str | None, folder: Path, workers: int, stage: Stage
 ) -> Prepared:
     listing, facts = _listing(card, source, folder / AUDIO, stage)
+    _check_unique(listing.clips)
     clips, left_out = keep_where(add_bands(listing.clips, card.bands), card.select.where)
     left_out = [*listing.left_out, *left_out]
     checks = _checked(listing.root, clips, folder, workers, stage)
@@ -129,6 +130,16 @@ def _listing(card: CorpusCard, source: str | None, audio: Path, stage: Stage) ->
         with stage(f"rows of {source}", 0) as tick:
             return importer.hub(stream(source, tick), work, card.corpus), facts
     return importer.read(open_source(Path(source), work), work, card.corpus), facts
+
+
+def _check_unique(clips: Sequence[Clip]) -> None:
+    files: dict[str, str] = {}
+    for clip in clips:
+        if clip.id in files:
+            raise UserError(
+                f"two clips are called '{clip.id}': {files[clip.id]} and {clip.file}: remove one of the two"
+            )
+        files[clip.id] = clip.file
 
 
 def _identity(source: str) -> object:

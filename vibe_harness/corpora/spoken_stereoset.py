@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from vibe_harness.corpora.hub import HubRow, write_table
-from vibe_harness.corpora.importing import Importer, LeftOut, Listing, folders, not_found, require_columns
+from vibe_harness.corpora.importing import FileNames, Importer, LeftOut, Listing, folders, not_found, require_columns
 from vibe_harness.corpora.tables import read_rows
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
@@ -28,28 +28,29 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
     left_out: list[LeftOut] = []
     for dimension, table in _tables(root).items():
         folder = root / "speech" / dimension
-        there = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+        there = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+        files = FileNames(there)
         items: dict[tuple[str, str, frozenset[str]], str] = {}
         needed = ["id", "speaker", dimension, "context", *CONTINUATIONS]
         named = set()
         for row in read_rows(table, partial(_require, needed)):
             cells = row.cells
             name = f"{cells['id']}_{cells['speaker']}.wav"
-            named.add(name)
             pair = frozenset((cells["stereotypical"], cells["anti-stereotypical"]))
             item = items.setdefault((cells["context"], cells["irrelevant"], pair), f"{dimension}-{len(items) + 1:04d}")
-            file = f"speech/{dimension}/{name}"
-            if name not in there:
-                left_out.append(LeftOut(file, "no audio file"))
+            found = files.find(name)
+            if found is None:
+                left_out.append(LeftOut(f"speech/{dimension}/{name}", "no audio file"))
                 continue
+            named.add(found)
             groups = {dimension: cells[dimension], "dimension": dimension, "item": item, "sentence_id": item}
             groups |= {column: cells[column] for column in CONTINUATIONS}
             clip_id = f"{corpus}/{cells['speaker']}/{dimension}-{cells['id']}"
-            clips.append(Clip(clip_id, file, cells["speaker"], groups, cells["context"], item))
+            clips.append(Clip(clip_id, f"speech/{dimension}/{found}", cells["speaker"], groups, cells["context"], item))
         left_out += [
             LeftOut(f"speech/{dimension}/{name}", "audio that no row names")
-            for name in sorted(there - named)
-            if name.lower().endswith(".wav")
+            for name in there
+            if name not in named and name.lower().endswith(".wav")
         ]
     return Listing(root, clips, left_out)
 

@@ -107,7 +107,7 @@ def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
     names = [name.strip() for name in file.schema_arrow.names]
     check_columns(str(path), names)
     line = 0
-    for batch in file.iter_batches(batch_size=8192):
+    for batch in _batches(path, file):
         columns = []
         for name, column in zip(names, batch.columns, strict=True):
             try:
@@ -119,6 +119,20 @@ def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
         for cells in zip(*columns, strict=True):
             line += 1
             yield Row(line, dict(zip(names, cells, strict=True)))
+
+
+def _batches(path: Path, file: Any) -> Iterator[Any]:
+    """Record batches. Raises UserError where the body is damaged, which is seen only when it is read."""
+    import pyarrow as pa
+
+    batches = file.iter_batches(batch_size=8192)
+    while True:
+        try:
+            yield next(batches)
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError) as error:
+            raise UserError(f"{path}: damaged: {' '.join(str(error).split())[:200]}") from None
 
 
 def _parquet(path: Path) -> Any:

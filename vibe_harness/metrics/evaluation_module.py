@@ -9,14 +9,17 @@ The second word names the metric. Nothing is fetched: it works without a network
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import datasets
 import evaluate
 import pandas as pd
 
+from vibe_harness.errors import UserError
 from vibe_harness.metrics.evaluate_metric import COLUMNS
-from vibe_harness.metrics.registry import METRICS, Settings
+from vibe_harness.metrics.published import known_tests
+from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
 
 LISTS = ("raw", "values")
 
@@ -24,8 +27,9 @@ LISTS = ("raw", "values")
 class EvaluationModule(evaluate.Metric):  # type: ignore[misc]  # evaluate carries no types
     """One row per response and attribute, a column each; see `vibe_harness.metrics.registry.Metric`.
 
-    compute(...) takes the columns as lists, and `Settings` by name (tau, permutations, seed); it returns
-    {"scores": a list with every score as a mapping, "METRIC": the score of the whole where there is one}.
+    compute(...) takes the columns as lists, and `Settings` by name: tau, permutations, seed, also_test; strata and
+    speaker_strata as mappings of a name to a column, {"emotion": [...]}. It returns {"scores": a list with every score
+    as a mapping, "METRIC": the score of the whole where there is one}.
     """
 
     COLUMNS = sorted(COLUMNS)
@@ -40,9 +44,30 @@ class EvaluationModule(evaluate.Metric):  # type: ignore[misc]  # evaluate carri
             features=datasets.Features({name: lists if name in LISTS else words for name in self.COLUMNS}),
         )
 
-    def _compute(self, *, tau: int = 10, permutations: int = 10_000, seed: int = 0, **columns: Any) -> dict[str, Any]:
+    def _compute(
+        self,
+        *,
+        tau: int = 10,
+        permutations: int = 10_000,
+        seed: int = 0,
+        also_test: Sequence[str] = (),
+        strata: Mapping[str, Sequence[str]] | None = None,
+        speaker_strata: Mapping[str, Sequence[str]] | None = None,
+        **columns: Any,
+    ) -> dict[str, Any]:
         frame = pd.DataFrame({name: list(column) for name, column in columns.items()})
-        settings = Settings(tau=tau, permutations=permutations, seed=seed)
+        for name, column in {**(strata or {}), **(speaker_strata or {})}.items():
+            if len(column) != len(frame):
+                raise UserError(f"{name}: {len(column)} entries for {len(frame)} rows")
+            frame[GROUP_PREFIX + name] = list(column)
+        settings = Settings(
+            tau=tau,
+            permutations=permutations,
+            seed=seed,
+            also_test=known_tests(also_test),
+            strata=tuple(strata or ()),
+            speaker_strata=tuple(speaker_strata or ()),
+        )
         scores = METRICS.get(self.config_name).compute(frame, settings)
         whole = {score.metric: score.value for score in scores if score.attribute is None}
         return {**whole, "scores": [dataclasses.asdict(score) for score in scores]}

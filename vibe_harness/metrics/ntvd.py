@@ -20,7 +20,7 @@ from vibe_harness.metrics.tables import (
     speakers_of,
     strata_codes,
 )
-from vibe_harness.records import Score
+from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
 from vibe_harness.stats.ntvd import kept_values
@@ -55,9 +55,16 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         tested_score("ntvd", name, tested, test, permuted, part)
         for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
     ]
+    parts = [
+        part if one.counts.any() else replace(part, undefined=_nothing_read(frame[frame["attribute"] == name]))
+        for name, part, one in zip(names, parts, answers, strict=True)
+    ]
+    left_out = {name: part.undefined for name, part in zip(names, parts, strict=True) if part.undefined}
+    if whole.value is None:
+        whole = replace(whole, undefined="; ".join(sorted(set(left_out.values()))))
     details = [
         {
-            "attributes_left_out": {names[index]: reason for index, reason in test.left_out.items()},
+            "attributes_left_out": left_out,
             "by_tau": _by_tau([speakers.by_group(one.counts) for one in answers]),
             **_balance_detail(balance),
         },
@@ -90,6 +97,15 @@ def _answers(frame: pd.DataFrame, name: str, speakers: Speakers, cells: Cells, t
     rows = (frame["attribute"] == name).to_numpy()
     values, counts = cell_counts(frame[rows], speakers, cells[rows])
     return _Answers(values, counts, kept_values(counts, tau))
+
+
+def _nothing_read(rows: pd.DataFrame) -> str:
+    """Why an attribute has no value at all: how its answers ended, the commonest end first."""
+    ends = rows["outcome"].astype(str).where(rows["reading"] != Reading.UNPARSED, "unparsed")
+    ends = ends.where((rows["reading"] != Reading.UNKNOWN) & (rows["reading"] != Reading.ERROR), rows["reading"])
+    counts = ends.astype(str).replace({"ok": "silent on it", "unknown": "unclear"}).value_counts(sort=False)
+    told = [f"{count} {end}" for end, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))]
+    return f"no answer gives a value: {', '.join(told)}"
 
 
 def _by_tau(tables: list[Counts]) -> dict[str, float | None]:

@@ -41,7 +41,12 @@ class Speakers:
 
 
 def speakers_of(frame: pd.DataFrame, column: str = "group") -> Speakers:
-    """Speakers with their group. Raises UserError for a speaker who stands in two groups."""
+    """Speakers with their group. Raises UserError for a speaker who stands in two groups, and for a missing one."""
+    for name in ("speaker", column):
+        if missing := int(frame[name].isna().sum()):
+            raise UserError(
+                f"column '{name}': {missing} of {len(frame)} rows are empty: give each a {name}, or drop it"
+            )
     pairs = frame[["speaker", column]].drop_duplicates().astype(str).sort_values(["speaker", column])
     twice = pairs["speaker"][pairs["speaker"].duplicated()]
     if len(twice):
@@ -101,6 +106,8 @@ def cell_counts(frame: pd.DataFrame, speakers: Speakers, cells: Cells) -> tuple[
     """`value_counts` by cell: (S, H, V). cells: of this very frame, row by row."""
     chosen = (frame["reading"] == "value").to_numpy()
     items = items_of(frame[chosen].assign(cell=cells.codes[chosen]), "values", "cell")
+    if missing := int(items["values"].isna().sum()):
+        raise UserError(f"column 'values': {missing} values are missing in rows with the reading 'value'")
     codes, names = items["values"].factorize(sort=True)
     counts = np.zeros((len(speakers.names), len(cells.names), len(names)), dtype=np.int64)
     np.add.at(counts, (speakers.of(items), items["cell"].to_numpy(), codes), 1)
@@ -109,8 +116,7 @@ def cell_counts(frame: pd.DataFrame, speakers: Speakers, cells: Cells) -> tuple[
 
 def items_of(frame: pd.DataFrame, column: str, *others: str) -> pd.DataFrame:
     """One row for each item of a list column ("values" or "raw"), of the rows with the reading "value"."""
-    rows = frame.loc[frame["reading"] == "value", ["speaker", "group", column, *others]].explode(column)
-    return rows[rows[column].notna()]
+    return frame.loc[frame["reading"] == "value", ["speaker", "group", column, *others]].explode(column)
 
 
 def attributes_of(frame: pd.DataFrame) -> list[str]:

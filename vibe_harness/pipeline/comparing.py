@@ -169,9 +169,10 @@ def _compared(
         variant=variant,
         dimension=dimension,
         clips=int(frame["clip"].nunique()),
-        whole=compare(before, after, speakers.codes),
+        whole=compare(before, after, speakers.codes, seed=settings.seed),
         attributes={
-            name: compare([one], [other], speakers.codes) for name, (one, other) in zip(names, pairs, strict=True)
+            name: compare([one], [other], speakers.codes, seed=settings.seed)
+            for name, (one, other) in zip(names, pairs, strict=True)
         },
         standardised_over=columns,
     )

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
 
-from vibe_harness.backends.guards import Budget
+from vibe_harness.backends.guards import Budget, Spent
 from vibe_harness.backends.protocol import Backend
+from vibe_harness.cards.loading import Task
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
+from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.pipeline.cascade import Worded, transcribing, transcriptions
 from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once, note_engine
 from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
@@ -15,13 +21,50 @@ from vibe_harness.pipeline.generate import answered, generate, served_model
 from vibe_harness.pipeline.ids import Planned
 from vibe_harness.pipeline.journal import drop_torn_tail
 from vibe_harness.pipeline.observe import write_observations
-from vibe_harness.pipeline.plan import Plan, places
+from vibe_harness.pipeline.plan import places
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
 from vibe_harness.pipeline.tables import write_clips, write_requests
+
+T = TypeVar("T", Backend, Extractor)
+
+
+class Kept(Generic[T]):
+    """One engine at a time, kept open for as long as what follows needs the same: several runs then load it once."""
+
+    def __init__(self) -> None:
+        self._key: Any = None
+        self._engine: T | None = None
+
+    @contextmanager
+    def opened(self, key: Any, open_engine: Callable[[], T]) -> Iterator[T]:
+        """The engine of that key; another one is closed first. One that fails is closed and not kept."""
+        if self._engine is None or key != self._key:
+            self.close()
+            self._engine, self._key = open_engine(), key
+        try:
+            yield self._engine
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+
+@dataclass(frozen=True)
+class Work:
+    """A run at work in its folder, which this process holds."""
+
+    prepared: Prepared
+    folder: RunFolder
+    planned: Planned
+    budget: Budget
 
 
 def run(prepared: Prepared, progress: Progress) -> Results:
@@ -30,7 +73,37 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     Raises UserError where the folder belongs to another run or another process works in it, EngineError where the
     engine fails; what was already answered is kept.
     """
-    folder = RunFolder(prepared.folder)
+    [results] = run_all([prepared], progress)
+    return results
+
+
+def run_all(runs: Sequence[Prepared], progress: Progress) -> Iterator[Results]:
+    """As `run`, for several: all are asked, then all are read, then each is scored. Models are loaded once."""
+    spent = Spent()
+    with ExitStack() as held:
+        works = [held.enter_context(at_work(prepared, spent)) for prepared in runs]
+        with closing(Kept[Backend]()) as models:
+            for work in works:
+                ask(work, models, progress, _tasks_of(runs))
+        with closing(Kept[Extractor]()) as extractors:
+            for work in works:
+                read(work, extractors, progress, _tasks_of(runs))
+        for work in works:
+            yield score(work, progress)
+
+
+def _tasks_of(runs: Sequence[Prepared]) -> list[Task]:
+    return list({task.name: task for prepared in runs for task in prepared.plan.tasks}.values())
+
+
+@contextmanager
+def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[Work]:
+    """Hold the folder, and write down there what is asked. Raises UserError as `run` does.
+
+    spent: by runs of the same command, which share its limit.
+    """
+    folder, question = RunFolder(prepared.folder), prepared.question
+    budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices, spent=spent or Spent())
     with folder.locked():
         planned = prepared.plan.places()
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
@@ -38,73 +111,78 @@ def run(prepared: Prepared, progress: Progress) -> Results:
         folder.claim(prepared.asked, record_of(prepared, planned.digest))
         write_clips(folder.clips, prepared.plan.clips)
         write_requests(folder.requests, planned)
-        question = prepared.question
-        budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices)
-        _generate(prepared, planned, folder, budget, progress)
-        _extract(prepared, planned, folder, budget, progress)
-        results = score_run(folder, settings_of(prepared.question), prepared.dimensions, progress)
-        write_results(folder.results, results)
-    return results
+        yield Work(prepared, folder, planned, budget)
 
 
-def _generate(prepared: Prepared, planned: Planned, folder: RunFolder, budget: Budget, progress: Progress) -> None:
+def ask(work: Work, models: Kept[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
+    """First stage: the model answers what it has not answered yet.
+
+    tasks: all that the model will be asked while it is loaded, so that it can be sized.
+    """
+    prepared, folder = work.prepared, work.folder
     plan, unchecked = prepared.plan, prepared.question.check_batch_invariance
-    done = answered(folder.responses, planned)
-    if len(done) == len(planned) and batch_checked(folder) >= unchecked:
+    done = answered(folder.responses, work.planned)
+    if len(done) == len(work.planned) and batch_checked(folder) >= unchecked:
         return  # the engine need not start
-    with closing(_started(prepared, folder, progress)) as opened:
+    with models.opened(plan.model, partial(_started, prepared, progress, tasks)) as opened:
+        if prepared.question.hearing_check:
+            check_hearing_once(plan, opened, folder)
+        note_engine(folder, "model", opened.describe())
         backend, served = opened, None
         if plan.modality == "cascade":
-            backend, served = _transcribed(plan, opened, folder, budget, progress)
+            backend, served = _transcribed(work, opened, progress)
         with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
-            asked = generate(plan.requests(), done, backend, folder.responses, tick, budget, served)
+            asked = generate(plan.requests(), done, backend, folder.responses, tick, work.budget, served)
         if not done and asked.failed == asked.requests:
             raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
         if batch_checked(folder) < unchecked:
-            check_batch(plan, planned, backend, folder, unchecked)
+            check_batch(plan, work.planned, backend, folder, unchecked)
 
 
-def _started(prepared: Prepared, folder: RunFolder, progress: Progress) -> Backend:
-    """The model's engine, once it stands and has shown that it hears."""
-    model, tasks = prepared.plan.model, prepared.plan.tasks
+def _started(prepared: Prepared, progress: Progress, tasks: Sequence[Task]) -> Backend:
+    model = prepared.plan.model
     with progress.stage(f"starting {model.model}", 1) as tick:
         backend = prepared.opener(model, tasks)
         tick(1)
-    try:
-        if prepared.question.hearing_check:
-            check_hearing_once(prepared.plan, backend, folder)
-        note_engine(folder, "model", backend.describe())
-    except BaseException:
-        backend.close()
-        raise
     return backend
 
 
-def _transcribed(
-    plan: Plan, backend: Backend, folder: RunFolder, budget: Budget, progress: Progress
-) -> tuple[Backend, str | None]:
+def _transcribed(work: Work, backend: Backend, progress: Progress) -> tuple[Backend, str | None]:
     """The backend, asked from now on with the model's own transcriptions; and the model that made these."""
+    plan, path = work.prepared.plan, work.folder.transcriptions
     planned = places(transcribing(plan))
-    done = answered(folder.transcriptions, planned)
     with progress.stage(f"transcribing with {plan.model.model}", len(planned)) as tick:
-        generate(transcribing(plan), done, backend, folder.transcriptions, tick, budget)
-    return Worded(backend, transcriptions(folder.transcriptions, planned)), served_model(folder.transcriptions)
+        generate(transcribing(plan), answered(path, planned), backend, path, tick, work.budget)
+    return Worded(backend, transcriptions(path, planned)), served_model(path)
 
 
-def _extract(prepared: Prepared, planned: Planned, folder: RunFolder, budget: Budget, progress: Progress) -> None:
-    plan = prepared.plan
-    tasks = {task.name: task for task in plan.tasks}
-    keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), tasks)
+def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Sequence[Task]) -> None:
+    """Second stage: the extractor reads what was not read yet; observations are made of all.
+
+    tasks: all whose answers the extractor will read while it is loaded.
+    """
+    prepared, folder, planned = work.prepared, work.folder, work.planned
+    own = {task.name: task for task in prepared.plan.tasks}
+    keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), own)
     done = extracted(folder.extractions)
     waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
-            closing(
-                open_extractor(prepared.extractor, prepared.index, plan.tasks, prepared.opener, budget)
+            extractors.opened(
+                prepared.extractor,
+                lambda: open_extractor(prepared.extractor, prepared.index, tasks, prepared.opener, work.budget),
             ) as extractor,
         ):
             note_engine(folder, "extractor", extractor.describe())
-            extract(unread(folder.responses, planned, done, keys), tasks, extractor, folder.extractions, tick)
-    clips = {heard.clip.id: heard.clip for heard in plan.clips}
-    write_observations(folder, clips, planned, keys, tasks)
+            extract(unread(folder.responses, planned, done, keys), own, extractor, folder.extractions, tick)
+    clips = {heard.clip.id: heard.clip for heard in prepared.plan.clips}
+    write_observations(folder, clips, planned, keys, own)
+
+
+def score(work: Work, progress: Progress) -> Results:
+    """Last stage: scores of the observations, stored in the folder."""
+    question = work.prepared.question
+    results = score_run(work.folder, settings_of(question), work.prepared.dimensions, progress)
+    write_results(work.folder.results, results)
+    return results

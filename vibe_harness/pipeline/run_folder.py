@@ -116,6 +116,20 @@ class RunFolder:
         finally:
             lock.release()
 
+    def held(self) -> bool:
+        """Whether another process works in the folder."""
+        lock = filelock.FileLock(self.path / ".lock", blocking=False)
+        if not (self.path / ".lock").exists():
+            return False
+        try:
+            lock.acquire()
+        except filelock.Timeout:
+            return True
+        except OSError:  # it takes no writes: nobody works in it
+            return False
+        lock.release()
+        return False
+
     def claim(self, asked: Mapping[str, Any], record: RunRecord) -> None:
         """Write down what is asked, or check that this folder was made by the same question.
 

@@ -113,11 +113,15 @@ def _column_names(path: Path) -> list[str]:
     except (pa.ArrowInvalid, OSError):
         names = []
     if not {"task", "variant", *COLUMNS} <= set(names):
-        raise UserError(
-            f"{path}: not the observations of a run, or damaged: run the command that started the run again, which "
-            "makes them anew from its responses"
-        )
+        raise _damaged(path)
     return names
+
+
+def _damaged(path: Path) -> UserError:
+    return UserError(
+        f"{path}: not the observations of a run, or damaged: run the command that started the run again, which "
+        "makes them anew from its responses"
+    )
 
 
 def _batch_check(folder: RunFolder) -> BatchCheck | None:
@@ -170,14 +174,19 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     names = pq.read_schema(path).names
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
     lists = pa.list_(pa.string())
-    frame: pd.DataFrame = pq.read_table(
-        path,
-        columns=[*COLUMNS, *(["answer"] if "answer" in names else []), *groups],
-        filters=[("task", "=", task), ("variant", "=", variant)],
-        use_threads=False,  # which would each hold parts of the file
-    ).to_pandas(
+    try:
+        table = pq.read_table(
+            path,
+            columns=[*COLUMNS, *(["answer"] if "answer" in names else []), *groups],
+            filters=[("task", "=", task), ("variant", "=", variant)],
+            use_threads=False,  # which would each hold parts of the file
+        )
+    except (pa.ArrowException, OSError):
+        raise _damaged(path) from None
+    frame: pd.DataFrame = table.to_pandas(
         types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == lists else None, split_blocks=True, self_destruct=True
     )
+    del table
     for column in ("request", "attribute"):  # categories come in the order of arrival
         frame[column] = frame[column].cat.reorder_categories(sorted(frame[column].cat.categories))
     order = np.lexsort((frame["attribute"].cat.codes, frame["request"].cat.codes))

@@ -60,6 +60,17 @@ def read_requests(path: Path) -> Iterator[tuple[str, Place]]:
         yield request, (task, variant, clip)
 
 
+def count_requests(path: Path) -> int | None:
+    """How many requests were planned; None where they were not written yet, or are damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError):
+        return None
+
+
 def read_clips_digest(path: Path) -> str:
     """The digest of the clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
     dimensions = [name for name in column_names(path) if name.startswith(GROUP_PREFIX)]

@@ -13,6 +13,8 @@ from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, read_results
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
 
+NO_SCORES = "no scores yet: finish the run with the command that started it, or score it with `vibe-harness score`"
+
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
@@ -70,9 +72,7 @@ def _read(path: Path) -> Entry:
     folder = RunFolder(path)
     record, asked = folder.record(), folder.question()
     if not folder.results.is_file():
-        raise UserError(
-            "no scores yet: finish the run with the command that started it, or score it with `vibe-harness score`"
-        )
+        raise UserError(NO_SCORES)
     return Entry(path=path, results=read_results(folder.results), record=record, asked=asked)
 
 

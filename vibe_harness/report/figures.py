@@ -1,103 +1,211 @@
-"""Figures of attribute distributions by group, readable in grey."""
+"""Figures for papers: readable in grey, titled, with units and n; the same data give the same SVG."""
 
 from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vibe_harness.pipeline.files import written_aside
+from vibe_harness.report.board import Block, Cell
+from vibe_harness.report.run_page import Shift
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from vibe_harness.corpora.data_card import GroupRow
     from vibe_harness.stats.power import Power
 
-MAX_VALUES = 12
-GREYS = ("#1b1b1b", "#8f8f8f", "#d0d0d0", "#555555", "#b5b5b5", "#f2f2f2")
-STYLE: Any = {"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif"}
+INK = "#1b1b1b"
+GREYS = (INK, "#8f8f8f", "#d0d0d0", "#555555", "#b5b5b5", "#f2f2f2")
 HATCHES = ("", "", "///", "...", "xxx", "\\\\\\")
+STYLE: Any = {"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
+PNG_DPI = 200
 
 
-def distribution_svg(title: str, distribution: Mapping[str, Mapping[str, float]], answers: Mapping[str, int]) -> str:
-    """An SVG of paired bars: share of each value by group, the values that carry the shift first.
-
-    distribution: group -> value -> share of the group's kept values (0 to 1). answers: group -> number of responses.
-    At most MAX_VALUES values are drawn; the axis says how many were left out.
-    """
+@contextmanager
+def _drawing() -> Iterator[None]:
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
-    groups = [group for group in sorted(distribution) if distribution[group]]
-    values = sorted({value for group in groups for value in distribution[group]})
-    spread = {v: _spread([distribution[group].get(v, 0.0) for group in groups]) for v in values}
-    shown = sorted(values, key=lambda v: (-spread[v], v))[:MAX_VALUES]
-    height = 0.8 / max(len(groups), 1)
-    with (
-        mpl.rc_context(STYLE),
-        warnings.catch_warnings(),
-    ):
-        warnings.filterwarnings("ignore", message="Glyph")  # the letters are drawn by the browser's fonts, not by these
-        figure = Figure(figsize=(7, 1.2 + 0.16 * len(shown) * (len(groups) + 1)), layout="constrained")
-        axes = figure.add_subplot()
-        for index, group in enumerate(groups):
-            places = [row + (index - (len(groups) - 1) / 2) * height for row in range(len(shown))]
-            shares = [100 * distribution[group].get(value, 0.0) for value in shown]
-            axes.barh(
-                places, shares, height, label=_legend(group, answers.get(group, 0)), edgecolor="#1b1b1b",
-                facecolor=GREYS[index % len(GREYS)], hatch=HATCHES[index % len(HATCHES)], linewidth=0.6,
-            )  # fmt: skip
-        axes.set_yticks(range(len(shown)), [_plain(value) for value in shown])
-        axes.invert_yaxis()
-        hidden = len(values) - len(shown)
-        axes.set_xlabel("share of the group's kept values, %" + (f"; {hidden} more values not shown" if hidden else ""))
-        axes.set_title(_plain(title), loc="left", fontsize=10)
-        axes.legend(frameon=False, fontsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
-        return _svg(figure)
+    with mpl.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # an SVG's letters are drawn by its reader's fonts
+        yield
 
 
-def _svg(figure: Figure) -> str:
-    """The figure as an SVG element: the same figure gives the same text."""
+def save_figure(figure: Figure, path: Path) -> list[Path]:
+    """Write a figure as SVG and as PNG; `path` has no extension. Raises UserError where it cannot be written."""
+    paths = [path.with_name(f"{path.name}.{kind}") for kind in ("svg", "png")]
+    with _drawing():
+        with written_aside(paths[0]) as aside:
+            aside.write_text(figure_svg(figure), encoding="utf-8", errors="replace")
+        with written_aside(paths[1]) as aside:
+            figure.savefig(aside, format="png", dpi=PNG_DPI, metadata={"Software": None})
+    return paths
+
+
+def figure_svg(figure: Figure) -> str:
+    """The figure as an SVG element."""
     text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
+    with _drawing():
+        figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
-def _legend(group: str, answers: int) -> str:
-    """A group's label. Matplotlib hides what begins with "_": there a mark without width goes ahead."""
-    shown = "\N{WORD JOINER}" if group.startswith("_") else ""
-    return f"{shown}{_plain(group)} (n = {answers})"
+def groups_figure(title: str, rows: Sequence[GroupRow]) -> Figure:
+    """The clips in each group of a corpus, as bars, column by column; each bar says its speakers too."""
+    from matplotlib.figure import Figure
+
+    places = [index + sum(a.column != b.column for a, b in pairwise(rows[: index + 1])) for index in range(len(rows))]
+    with _drawing():
+        figure = Figure(figsize=(7, 1.2 + 0.22 * (len(rows) and places[-1] + 1)), layout="constrained")
+        axes = figure.add_subplot()
+        bars = axes.barh(places, [row.clips for row in rows], 0.8, facecolor=GREYS[1], edgecolor=INK, linewidth=0.6)
+        axes.bar_label(bars, [f"{row.clips:,} of {row.speakers:,} speakers" for row in rows], padding=3, fontsize=7)
+        axes.set_yticks(places, [_plain(f"{row.column}: {row.group}") for row in rows], fontsize=8)
+        axes.invert_yaxis()
+        axes.margins(x=0.3, y=0.02)
+        axes.set_xlabel("clips")
+        axes.set_title(_plain(title), loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
-def _spread(shares: list[float]) -> float:
-    return max(shares) - min(shares)
+def distribution_figure(title: str, shift: Shift) -> Figure:
+    """Paired bars: share of each value by group, the values that carry the shift first (VIBE, figure 2)."""
+    from matplotlib.figure import Figure
+
+    count = len(shift.groups)
+    height = 0.8 / max(count, 1)
+    with _drawing():
+        figure = Figure(figsize=(7, 1.4 + 0.16 * len(shift.rows) * (count + 1)), layout="constrained")
+        axes = figure.add_subplot()
+        for index, group in enumerate(shift.groups):
+            places = [row + (index - (count - 1) / 2) * height for row in range(len(shift.rows))]
+            axes.barh(
+                places, [100 * shares[index] for _, shares in shift.rows], height, edgecolor=INK, linewidth=0.6,
+                label=_legend(group, shift.answers[index]), facecolor=GREYS[index % len(GREYS)],
+                hatch=HATCHES[index % len(HATCHES)],
+            )  # fmt: skip
+        axes.set_yticks(range(len(shift.rows)), [_plain(value) for value, _ in shift.rows])
+        axes.invert_yaxis()
+        hidden = f"; {shift.hidden} more values not shown" if shift.hidden else ""
+        axes.set_xlabel(f"share of the group's kept values, %{hidden}")
+        axes.set_title(_plain(f"{title}, {shift.title}"), loc="left", fontsize=10)
+        _frame(figure, axes, min(count, 3))
+    return figure
 
 
-def _plain(text: str) -> str:
-    """Text that matplotlib draws as it is: no mathematics, no control characters, not endless."""
-    cleaned = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return (cleaned if len(cleaned) <= 40 else cleaned[:39] + "…").replace("$", r"\$")
+def board_figure(block: Block) -> Figure | None:
+    """Models against the tasks of a block: nTVD with its 95 % interval, and what chance alone reaches once in twenty.
+
+    Hollow: not reliable. None for a block without a score.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    columns = block.main_columns()
+    if not columns or not block.rows:
+        return None
+    with _drawing():
+        size = (2 + 2.1 * len(columns), 1.7 + 0.24 * len(block.rows))
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(1, len(columns), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, index in zip(panels, columns, strict=True):
+            _dots(axes, [row.cells[index] for row in block.rows])
+            axes.set_title(_plain(block.columns[index].label), fontsize=9)
+            axes.set_xlabel("nTVD, 0 to 100")
+            axes.set_xlim(left=0)
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+            axes.spines[["top", "right"]].set_visible(False)
+        panels[0].set_yticks(range(len(block.rows)), [_plain(row.model) for row in block.rows])
+        panels[0].set_ylim(len(block.rows) - 0.5, -0.5)
+        figure.suptitle(_plain(f"By {block.name}: {len(block.rows)} models{_asked(block)}", 110), fontsize=10)
+        handles, labels = panels[0].get_legend_handles_labels()
+        if block.published is None and handles:
+            figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    return figure
+
+
+def _dots(axes: Axes, cells: Sequence[Cell | None]) -> None:
+    shown = [(y, cell) for y, cell in enumerate(cells) if cell is not None and cell.value is not None]
+    spans = [(y, cell.interval) for y, cell in shown if cell.interval]
+    if spans:
+        ends = [interval for _, interval in spans]
+        axes.hlines(
+            [y for y, _ in spans], [low for low, _ in ends], [high for _, high in ends], color="#8f8f8f", linewidth=2,
+            label="95 % interval of the truth",
+        )  # fmt: skip
+    axes.scatter(
+        [cell.value for _, cell in shown if cell.value is not None], [y for y, _ in shown], s=22, zorder=3,
+        edgecolors=INK, c=[INK if cell.reliable else "#ffffff" for _, cell in shown], label="nTVD (hollow: unreliable)",
+    )  # fmt: skip
+    chance = [(y, cell.null_p95) for y, cell in shown if cell.null_p95 is not None]
+    if chance:
+        axes.scatter(
+            [p95 for _, p95 in chance], [y for y, _ in chance], marker="|", s=60, color=INK, zorder=2,
+            label="chance (null 95 %)",
+        )  # fmt: skip
+
+
+def _asked(block: Block) -> str:
+    """How many requests each model was asked a task, where that is known."""
+    asked = {
+        sum(group.requests for group in cell.result.groups.values())
+        for row in block.rows
+        for cell in row.cells
+        if cell is not None and cell.result is not None
+    }
+    if not asked:
+        return ""
+    return (
+        f", n = {min(asked):,} requests a task"
+        if len(asked) == 1
+        else f", n = {min(asked):,} to {max(asked):,} requests a task"
+    )
 
 
 def power_svg(title: str, powers: Mapping[str, Power]) -> str:
     """An SVG of the share of simulated runs that find a shift, by the true nTVD: a line a task, with its target."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     lines = ("-", "--", ":", "-.")
-    with mpl.rc_context(STYLE):
+    with _drawing():
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.add_subplot()
         for index, (name, power) in enumerate(powers.items()):
             scores = [point.score for point in power.curve]
             axes.plot(
-                scores, [100 * point.share for point in power.curve], color="#1b1b1b", marker="o", markersize=3,
+                scores, [100 * point.share for point in power.curve], color=INK, marker="o", markersize=3,
                 linestyle=lines[index % len(lines)], label=_plain(name),
             )  # fmt: skip
             axes.axhline(100 * power.target, color="#8f8f8f", linewidth=0.8)
         axes.set_xlabel("true nTVD, 0 to 100")
         axes.set_ylabel("runs that find it, %")
         axes.set_title(_plain(title), loc="left", fontsize=10)
-        axes.legend(frameon=False, fontsize=8)
-        axes.spines[["top", "right"]].set_visible(False)
-        return _svg(figure)
+        _frame(figure, axes, min(len(powers), 5))
+    return figure_svg(figure)
+
+
+def _frame(figure: Figure, axes: Axes, columns: int) -> None:
+    """The legend below the axes, where it covers no data, and no lines that say nothing."""
+    axes.spines[["top", "right"]].set_visible(False)
+    if columns:
+        figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+
+
+def _legend(group: str, answers: int) -> str:
+    """A group's label. Matplotlib hides what begins with "_": there a mark without width goes ahead."""
+    shown = "\N{WORD JOINER}" if group.startswith("_") else ""
+    return f"{shown}{_plain(group)} (n = {answers:,})"
+
+
+def _plain(text: str, longest: int = 60) -> str:
+    """Text that matplotlib draws as it is: no mathematics, no control characters, not endless."""
+    cleaned = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return (cleaned if len(cleaned) <= longest else cleaned[: longest - 1] + "…").replace("$", r"\$")

@@ -8,15 +8,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.results import Results, TaskResult, read_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
 from vibe_harness.records import Score
+from vibe_harness.report.board_runs import NO_SCORES
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.stars import Family, family_of, stars
 from vibe_harness.stats.adjust import ALPHA
+from vibe_harness.validation.results import RunValidation, read_run_validation
 
 MAX_VALUES = 12  # values of an attribute that are drawn
 BESIDE = ("diversity",)  # metrics told in the columns of others
@@ -26,6 +29,7 @@ BESIDE = ("diversity",)  # metrics told in the columns of others
 class Shift:
     """The distribution of one attribute by group, the values that carry the shift first."""
 
+    attribute: str
     title: str
     groups: tuple[str, ...]
     answers: tuple[int, ...]  # by group: responses that gave a value
@@ -35,25 +39,32 @@ class Shift:
 
 
 def write_run_page(folder: RunFolder, output: Path) -> None:
-    """Write the page of a run. Raises UserError where the run has no scores, or a file of it is damaged."""
-    record, results = folder.record(), read_results(folder.results)
-    samples = pack_samples(folder, record, output.parent)
-    page = run_page(results, record, _heard(folder), samples)
-    with written_aside(output) as aside:
-        aside.write_text(page, encoding="utf-8", errors="replace")
+    """Write the page of a run. Raises UserError where the run has no scores, or a file of it is damaged, and where
+    another process works in its folder."""
+    record = folder.record()  # before a lock is laid into what is no run folder
+    if not folder.results.is_file():
+        raise UserError(f"{folder.path}: {NO_SCORES}")
+    with folder.locked():
+        samples = pack_samples(folder, record, output.parent)
+        checked = read_run_validation(folder)
+        stale = checked.stale(folder) if checked else None
+        page = run_page(read_results(folder.results), record, _heard(folder), samples, checked, stale)
+        with written_aside(output) as aside:
+            aside.write_text(page, encoding="utf-8", errors="replace")
 
 
 def run_page(
-    results: Results, record: RunRecord, heard: Sequence[tuple[str, str]] = (), samples: Samples | None = None
-) -> str:
+    results: Results, record: RunRecord, heard: Sequence[tuple[str, str]] = (), samples: Samples | None = None,
+    checked: RunValidation | None = None, stale: str | None = None,
+) -> str:  # fmt: skip
     """The page as HTML. Everything a model wrote is shown as text.
 
-    heard: clip and answer of the hearing check.
+    heard: clip and answer of the hearing check. checked: what people judged; stale: why that is of an earlier state.
     """
     family = family_of([score for task in results.tasks for score in wholes(task)])
     return environment().get_template("run.html.j2").render(
         results=results, record=record, heard=heard, samples=samples, family=family, beside=BESIDE,
-        summary=list(_summary(results, family)),
+        summary=list(_summary(results, family)), checked=checked, stale=stale,
         tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
         script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip
@@ -111,6 +122,7 @@ def shifts_of(task: TaskResult) -> Iterator[Shift]:
         answers = {group: task.groups[group].readings[score.attribute]["value"] for group in groups}
         name = score.attribute.replace("_", " ")
         yield Shift(
+            attribute=score.attribute,
             title=f"{name}: nTVD {score.value:.1f}",
             groups=tuple(groups),
             answers=tuple(answers[group] for group in groups),

@@ -9,6 +9,8 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from vibe_harness.records import Outcome, Reading
 
 PACK_ANSWERS = 250  # texts that are unpacked together, when one of them is looked at
 PACK_LETTERS = 300_000
+BATCH = 5_000  # rows held in memory at a time
+MOST_GROUPS = 100  # a column with more is no choice to filter by
 MAY_BE_PASSED_ON = re.compile(r"CC0|CC[- ]BY|Apache|MIT\b|BSD|ODbL|PDDL|Public domain|Unlicense", re.IGNORECASE)
 
 
@@ -55,16 +59,19 @@ def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path) -> Sam
     """
     tasks, attributes, values, outcomes = _Codes(), _Codes(), _Codes(), _Codes()
     clips, clip_columns = _clips(folder.clips, record)
-    read = _readings(folder.observations, attributes, values)
     columns: dict[str, list[Any]] = {"task": [], "clip": [], "outcome": [], "values": []}
     packs, starts, pack, letters = [], [0], list[Any](), 0
-    for answer in _final_answers(folder.responses, read):
-        outcome, cells, raw = read.pop(answer["request"])
+    for answer, rows in _joined(folder):
+        read, raw = [], []
+        for row in rows:  # a reading that gave no value stands as a word in brackets
+            words = row["values"] if row["reading"] == Reading.VALUE else [f"({row['reading']})"]
+            read.append([attributes(row["attribute"]), *map(values, words)])
+            raw.append(row["raw"])
         columns["task"].append(tasks(f"{answer['task']} ({answer['variant']})"))
         columns["clip"].append(clips[answer["clip"]])
-        columns["outcome"].append(outcomes(outcome))
-        columns["values"].append(cells)
-        pack.append([answer["request"], answer["text"] or answer["error"] or "", raw])
+        columns["outcome"].append(outcomes(rows[0]["outcome"]))
+        columns["values"].append(read)
+        pack.append([answer["request"], answer["text"] or answer.get("error") or "", raw])
         letters += len(answer["text"])
         if len(pack) >= PACK_ANSWERS or letters >= PACK_LETTERS:
             packs.append(_packed(pack))
@@ -96,54 +103,53 @@ def _sound(record: RunRecord, page_folder: Path) -> str | None:
 
 def _clips(path: Path, record: RunRecord) -> tuple[dict[str, int], dict[str, Any]]:
     """Clip -> its number, and what is known of the clips, by column."""
-    table = _table(path, None)
-    numbers = {clip: number for number, clip in enumerate(table["clip"])}
-    dimensions = {
-        name.removeprefix(GROUP_PREFIX): column for name, column in table.items() if name.startswith(GROUP_PREFIX)
+    rows = list(_rows(path, None))
+    numbers = {row["clip"]: number for number, row in enumerate(rows)}
+    dimensions = sorted(
+        {name.removeprefix(GROUP_PREFIX) for row in rows[:1] for name in row if name.startswith(GROUP_PREFIX)}
+    )
+    first = [name for name in record.dimensions if name in dimensions]
+    groups = {
+        name: [row[GROUP_PREFIX + name] for row in rows]
+        for name in [*first, *(name for name in dimensions if name not in first)]
     }
-    groups = {name: dimensions[name] for name in [*record.dimensions, *sorted(dimensions)] if name in dimensions}
     return numbers, {
-        "id": table["clip"],
-        "file": table["file"],
-        "speaker": table["speaker"],
-        "text": table["text"],
-        "groups": {name: column for name, column in groups.items() if len(set(column)) <= 100},
+        "id": list(numbers),
+        **{name: [row[name] for row in rows] for name in ("file", "speaker", "text")},
+        "groups": {name: column for name, column in groups.items() if len(set(column)) <= MOST_GROUPS},
     }
 
 
-def _readings(
-    path: Path, attributes: _Codes, values: _Codes
-) -> dict[str, tuple[str, list[list[int]], list[list[str]]]]:
-    """Request -> outcome, [attribute, value...] of each attribute, and the values as the extractor wrote them.
+def _joined(folder: RunFolder) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Each answer with its observations. Both files are in the order in which answers arrived: neither is held whole.
 
-    A reading that gave no value stands as a word in brackets.
+    Raises UserError where they do not belong together.
     """
-    found: dict[str, tuple[str, list[list[int]], list[list[str]]]] = {}
-    table = _table(path, ["request", "attribute", "outcome", "reading", "raw", "values"])
-    for request, attribute, outcome, reading, raw, canonical in zip(*table.values(), strict=True):
-        _, cells, written = found.setdefault(request, (outcome, [], []))
-        words = canonical if reading == Reading.VALUE else [f"({reading})"]
-        cells.append([attributes(attribute), *map(values, words)])
-        written.append(raw)
-    return found
+    answers = read_journal(folder.responses)
+    columns = ["request", "attribute", "outcome", "reading", "raw", "values"]
+    for request, group in groupby(_rows(folder.observations, columns), itemgetter("request")):
+        rows = list(group)
+        failed = rows[0]["outcome"] == Outcome.ERROR
+        for answer in answers:  # what was asked again failed before, and what is not read yet has no rows
+            if answer["request"] == request and (answer["outcome"] == Outcome.ERROR) == failed:
+                yield answer, rows
+                break
+        else:
+            raise UserError(
+                f"{folder.observations}: readings of an answer that {folder.responses.name} does not hold in its "
+                "place: run the command that started the run again"
+            )
 
 
-def _final_answers(path: Path, read: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The record of each request that has readings: its answer, or its error where it has no answer."""
-    for record in read_journal(path):
-        request = record["request"]
-        if request in read and (record["outcome"] == Outcome.ERROR) == (read[request][0] == Outcome.ERROR):
-            yield record  # and the caller takes the request out
-
-
-def _table(path: Path, columns: list[str] | None) -> dict[str, list[Any]]:
-    """A Parquet file by column. Raises UserError where it is missing, damaged, or another file."""
+def _rows(path: Path, columns: list[str] | None) -> Iterator[dict[str, Any]]:
+    """Rows of a Parquet file. Raises UserError where it is missing, damaged, or another file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path, columns=columns)
-        return {name: table.column(name).to_pylist() for name in columns or table.column_names}
-    except (pa.ArrowException, OSError, KeyError) as error:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH, columns=columns):
+                yield from batch.to_pylist()
+    except (pa.ArrowException, OSError) as error:
         said = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: missing or damaged ({said}): run the command that started the run again") from None

@@ -53,7 +53,7 @@ def write_site(
     }
     shared = {"version": version("vibe-harness")}
     page = templates.get_template("model.html.j2")
-    with progress.stage("writing pages", len(pages) + 1) as tick:
+    with progress.stage("writing pages", len(pages) + len(board.blocks)) as tick:
         for key, name in pages.items():
             own = [entry for entry in entries if entry.identity == key]
             context = model_context(key, board, own)
@@ -61,14 +61,28 @@ def write_site(
             tick(1)
         for name, text in texts.items():
             _write(output / name, text)
+        figures = []
+        for number, block in enumerate(board.blocks, 1):
+            figures += _figures(output, number, block)
+            tick(1)
         index = templates.get_template("leaderboard.html.j2").render(
             board=board, pages=pages, correlations=correlations, tau=tau, taus=TAUS, reference=REFERENCE,
             agreement=agreement, beside=beside, coverage=_coverage(board), prompts=_prompts(entries), files=FILES,
-            figures=[], samples=[], script="tables.js", **shared,
+            figures=figures, samples=[], script="tables.js", **shared,
         )  # fmt: skip
         _write(output / "index.html", index)
-        tick(1)
     return output / "index.html"
+
+
+def _figures(output: Path, number: int, block: Block) -> list[str]:
+    """Write the figure of a block; its files, as the index names them."""
+    from vibe_harness.report.figures import board_figure, save_figure
+
+    figure = board_figure(block)
+    if figure is None:
+        return []
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{number}-{block.dimension}-{block.corpus}")[:60]
+    return [f"figures/{path.name}" for path in save_figure(figure, output / "figures" / name)]
 
 
 def _write(path: Path, text: str) -> None:

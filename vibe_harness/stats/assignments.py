@@ -80,11 +80,12 @@ class Design:
         keys |= np.arange(units, dtype=np.uint64)
         keys.sort(axis=1)
         keys &= np.uint64((1 << place) - 1)
-        assigned = np.empty(keys.shape, dtype=np.int64)
-        np.put_along_axis(
-            assigned, keys.view(np.int64), self.groups[np.argsort(self.strata, kind="stable")][None], axis=1
-        )
-        return assigned
+        places = keys.view(np.int64)
+        places += (np.arange(self.block) * units)[:, None]
+        groups = self.groups[np.argsort(self.strata, kind="stable")].astype(np.min_scalar_type(self.group_count))
+        assigned = np.empty(keys.size, dtype=groups.dtype)  # the smaller, the quicker to place and to compare
+        assigned[places.ravel()] = np.tile(groups, self.block)
+        return assigned.reshape(keys.shape)
 
     def _all(self) -> Iterator[Codes]:
         members = self._members()

@@ -26,6 +26,7 @@ expectation falls short; 0.2 is the least that makes up for it at every true sco
 FAR = 8.0
 """Standard errors beyond which a difference's sign is beyond doubt, and the raw score as it should be."""
 ONE_SPEAKERS_VALUES = "all values of a group come from one speaker: he cannot be left out"
+EMPTY_HALF = "half of a group's speakers can be without any value"
 LONE_SPEAKER = "a group has a single speaker: what he adds cannot be told from what his group adds"
 
 
@@ -72,7 +73,7 @@ def bracket(
     raw = [_raw(table, design) for table in checked]
     defined = [index for index, statistic in enumerate(raw) if np.isfinite(statistic.value)]
     alone = np.bincount(design.groups).min() < 2
-    low = {} if alone else {index: _cross_fitted(checked[index], design, splits, seed) for index in defined}
+    low = {} if alone else {index: cross_fitted(checked[index], design, splits, seed) for index in defined}
     attributes = tuple(
         _bracket(raw[index], low.get(index), design, level)
         if index in defined
@@ -82,12 +83,12 @@ def bracket(
     if not defined:
         reasons = sorted({one.reason for one in attributes if one.reason is not None})
         return TaskBracket(attributes, Bracket(None, None, None, "; ".join(reasons) or "no attribute"))
-    mean_low = None if alone else _average([low[index] for index in defined])
-    return TaskBracket(attributes, _bracket(_average([raw[index] for index in defined]), mean_low, design, level))
+    mean_low = None if alone else average([low[index] for index in defined])
+    return TaskBracket(attributes, _bracket(average([raw[index] for index in defined]), mean_low, design, level))
 
 
 @dataclass(frozen=True, slots=True)
-class _Statistic:
+class Statistic:
     """A statistic, and its values (S,) with each speaker left out in turn; NaN where it is undefined.
 
     noise: for the raw score the standard errors of all differences P_g(v) - Pbar(v), summed on the scale of the score.
@@ -98,19 +99,20 @@ class _Statistic:
     noise: float = 0.0
 
 
-def _average(statistics: Sequence[_Statistic]) -> _Statistic:
-    return _Statistic(
+def average(statistics: Sequence[Statistic]) -> Statistic:
+    """The mean of several attributes' statistics."""
+    return Statistic(
         float(np.mean([one.value for one in statistics])),
         np.mean([one.left_out for one in statistics], axis=0),
         float(np.mean([one.noise for one in statistics])),
     )
 
 
-def _bracket(raw: _Statistic, low: _Statistic | None, design: Design, level: float) -> Bracket:
+def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float) -> Bracket:
     if low is None:
         return Bracket(None, raw.value, None, LONE_SPEAKER)
     if not np.isfinite(low.value):
-        return Bracket(None, raw.value, None, "half of a group's speakers can be without any value")
+        return Bracket(None, raw.value, None, EMPTY_HALF)
     low_error, raw_error = (float(jackknife_error(one.left_out, design.groups)) for one in (low, raw))
     if not np.isfinite(low_error + raw_error + raw.noise):
         return Bracket(low.value, raw.value, None, ONE_SPEAKERS_VALUES)
@@ -149,7 +151,7 @@ def _critical(width: float, error: float, degrees: int, level: float) -> float:
 def _largest_truth(raw: float, noise: float) -> float:
     """The largest true score under which the raw score is expected to be no larger than `raw`.
 
-    noise: as for `_Statistic`. With normal errors a true difference d of standard error s adds s h(d / s) to the
+    noise: as for `Statistic`. With normal errors a true difference d of standard error s adds s h(d / s) to the
     expected raw score, h(x) = 2 phi(x) + x (2 Phi(x) - 1), which is convex. For a given true score the sum is smallest
     when all differences are in proportion to their errors; so raw >= noise h(true / noise) whatever the pattern of the
     shift, and this inverts it.
@@ -167,16 +169,16 @@ def _largest_truth(raw: float, noise: float) -> float:
     return noise * float(brentq(lambda ratio: expected(ratio) - raw / noise, 0, FAR))
 
 
-def _raw(table: Table, design: Design) -> _Statistic:
+def _raw(table: Table, design: Design) -> Statistic:
     if table.degenerate or design.group_count < 2:
-        return _Statistic(np.nan, np.full(len(table.counts), np.nan))
+        return Statistic(np.nan, np.full(len(table.counts), np.nan))
     shares, left_out = replicated_shares(table, design)
     errors = jackknife_error(_differences(left_out), design.groups)
-    return _Statistic(float(shift(shares)), shift(left_out), float(errors.sum() * 50.0 / (design.group_count - 1)))
+    return Statistic(float(shift(shares)), shift(left_out), float(errors.sum() * 50.0 / (design.group_count - 1)))
 
 
-def _cross_fitted(table: Table, design: Design, splits: int, seed: int) -> _Statistic:
-    """Averages over the splits in which every group has values in both halves."""
+def cross_fitted(table: Table, design: Design, splits: int = SPLITS, seed: int = 0) -> Statistic:
+    """The lower end of the bracket, averaged over the splits in which every group has values in both halves."""
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed])))
     halves = np.stack([_halves(design, rng) for _ in range(splits)])
     chunk = max(ELEMENTS // (design.groups.size * design.group_count * table.counts[0].size), 1)
@@ -184,8 +186,8 @@ def _cross_fitted(table: Table, design: Design, splits: int, seed: int) -> _Stat
     scores, left_out = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(scores)
     if not usable.any():
-        return _Statistic(np.nan, left_out[0])
-    return _Statistic(float(scores[usable].mean()), left_out[usable].mean(axis=0))
+        return Statistic(np.nan, left_out[0])
+    return Statistic(float(scores[usable].mean()), left_out[usable].mean(axis=0))
 
 
 def _split_scores(table: Table, design: Design, halves: Codes) -> tuple[Floats, Floats]:

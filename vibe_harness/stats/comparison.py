@@ -10,15 +10,23 @@ from numpy.typing import ArrayLike
 
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.bracket import LONE_SPEAKER, ONE_SPEAKERS_VALUES, jackknife_error, replicated_shares
-from vibe_harness.stats.ntvd import Floats, shift
+from vibe_harness.stats.bracket import (
+    EMPTY_HALF,
+    LONE_SPEAKER,
+    ONE_SPEAKERS_VALUES,
+    average,
+    cross_fitted,
+    jackknife_error,
+)
+from vibe_harness.stats.ntvd import standardised_ntvd
 from vibe_harness.stats.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """before, after: the task's raw score in each run, means over `attributes`, those with a score in both. difference:
-    after less before. interval: of the difference. p_value: two-sided. What is None is so for `reason`."""
+    after less before, of the cross-fitted scores, which are 0 on average without a shift however noisy a run is; so it
+    is not `after` less `before`. interval: of the difference. p_value: two-sided. What is None is so for `reason`."""
 
     before: float | None
     after: float | None
@@ -30,16 +38,17 @@ class Comparison:
 
 
 def compare(
-    before: Sequence[ArrayLike], after: Sequence[ArrayLike], groups: ArrayLike, *, level: float = 0.95
+    before: Sequence[ArrayLike], after: Sequence[ArrayLike], groups: ArrayLike, *, level: float = 0.95, seed: int = 0
 ) -> Comparison:
-    """Compares the scores of two runs over the same clips.
+    """Compares the shifts of two runs over the same clips.
 
     before, after: for each attribute a table (S, V) or (S, H, V), the same speakers and values in both, filtered by tau
     over both runs together. groups: (S,).
 
-    Interval and test take Student's t with the standard error of leaving out one speaker at a time, with the answers of
-    both runs, within the groups: the runs are paired. They hold whether or not the answers changed otherwise. Raw
-    scores near the noise floor differ less than the true ones do, so that a difference there is understated.
+    The difference is that of the cross-fitted scores (`bracket.cross_fitted`), with the same splits in both runs;
+    interval and test take Student's t with its standard error by leaving out one speaker at a time, with the answers of
+    both runs, within the groups: the runs are paired. Raw scores would not do: they rise with the noise, so that a
+    model whose speakers' answers only became more varied would seem to shift more (docs/statistics.md).
 
     Raises UserError where the tables of the two runs do not match.
     """
@@ -47,22 +56,24 @@ def compare(
 
     design = Design.of(groups)
     pairs = _pairs(before, after, design)
-    replicated = [tuple(_score(table, design) for table in pair) for pair in pairs]
-    both = tuple(index for index, pair in enumerate(replicated) if all(np.isfinite(value) for value, _ in pair))
+    raw = [tuple(_raw(table, design) for table in pair) for pair in pairs]
+    both = tuple(index for index, pair in enumerate(raw) if np.isfinite(pair).all())
     if not both:
         return Comparison(None, None, None, None, None, both, "no attribute has a score in both runs")
-    first, second = (float(np.mean([replicated[index][run][0] for index in both])) for run in (0, 1))
-    difference = second - first
+    first, second = (float(np.mean([raw[index][run] for index in both])) for run in (0, 1))
 
-    def without(reason: str) -> Comparison:
+    def without(reason: str, difference: float | None = None) -> Comparison:
         return Comparison(first, second, difference, None, None, both, reason)
 
     if np.bincount(design.groups).min() < 2:
         return without(LONE_SPEAKER)
-    left_out = np.mean([replicated[index][1][1] - replicated[index][0][1] for index in both], axis=0)
-    error = float(jackknife_error(left_out, design.groups))
+    low = [average([cross_fitted(pairs[index][run], design, seed=seed) for index in both]) for run in (0, 1)]
+    difference = low[1].value - low[0].value
+    if not np.isfinite(difference):
+        return without(EMPTY_HALF)
+    error = float(jackknife_error(low[1].left_out - low[0].left_out, design.groups))
     if not np.isfinite(error):
-        return without(ONE_SPEAKERS_VALUES)
+        return without(ONE_SPEAKERS_VALUES, difference)
     degrees = design.groups.size - design.group_count
     reach = float(stdtrit(degrees, (1 + level) / 2)) * error
     p_value = float(2 * stdtr(degrees, -abs(difference) / error)) if error > 0 else float(difference == 0)
@@ -82,9 +93,8 @@ def _pairs(before: Sequence[ArrayLike], after: Sequence[ArrayLike], design: Desi
     return pairs
 
 
-def _score(table: Table, design: Design) -> tuple[float, Floats]:
-    """The raw score and its values (S,) with each speaker left out; NaN where undefined."""
-    if table.degenerate or design.group_count < 2:
-        return np.nan, np.full(design.groups.size, np.nan)
-    shares, left_out = replicated_shares(table, design)
-    return float(shift(shares)), shift(left_out)
+def _raw(table: Table, design: Design) -> float:
+    """The raw score; NaN where undefined."""
+    by_group = np.zeros((design.group_count, *table.counts.shape[1:]), dtype=np.int64)
+    np.add.at(by_group, design.groups, table.counts)
+    return standardised_ntvd(by_group)

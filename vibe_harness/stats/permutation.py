@@ -136,12 +136,15 @@ def _refusal(design: Design, assignments: int) -> str | None:
 
 
 def _test(observed: Floats, drawn: Floats, reasons: Sequence[str], exact: bool, refused: str | None) -> PermutationTest:
+    upper = np.percentile(drawn, 95, axis=0) if len(drawn) else np.full(len(observed), np.nan)  # all at once: quicker
     attributes = tuple(
-        _tested(value, drawn[:, column], exact, refused, reasons[column]) for column, value in enumerate(observed)
+        _tested(value, drawn[:, column], exact, refused, reasons[column], float(upper[column]))
+        for column, value in enumerate(observed)
     )
     left_out = {column: reasons[column] for column, test in enumerate(attributes) if test.value is None}
     nothing = "; ".join(sorted(set(left_out.values()))) or "no attribute"
-    mean = _tested(_mean(observed[None, :])[0], _mean(drawn), exact, refused, nothing)
+    means = _mean(drawn)
+    mean = _tested(_mean(observed[None, :])[0], means, exact, refused, nothing, _percentile(means))
     return PermutationTest(attributes, mean, len(drawn), exact and refused is None, left_out, refused)
 
 
@@ -152,7 +155,12 @@ def _mean(scores: Floats) -> Floats:
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def _tested(observed: float, drawn: Floats, exact: bool, refused: str | None, undefined: str) -> Tested:
+def _percentile(drawn: Floats) -> float:
+    return float(np.percentile(drawn, 95)) if len(drawn) else float("nan")
+
+
+def _tested(observed: float, drawn: Floats, exact: bool, refused: str | None, undefined: str, upper: float) -> Tested:
+    """upper: the 95th percentile of the draws; NaN where some have no score."""
     if not np.isfinite(observed):
         return Tested(None, reason=undefined)
     if refused is not None:
@@ -164,6 +172,6 @@ def _tested(observed: float, drawn: Floats, exact: bool, refused: str | None, un
         value=float(observed),
         p_value=extreme / len(drawn) if exact else (extreme + 1) / (len(drawn) + 1),
         null_mean=float(defined.mean()) if len(defined) else None,
-        null_p95=float(np.percentile(defined, 95)) if len(defined) else None,
+        null_p95=upper if not missing else _percentile(defined) if len(defined) else None,
         undefined_draws=missing,
     )

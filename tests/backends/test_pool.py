@@ -1,0 +1,92 @@
+"""Several servers share the work by how fast they answer; one that dies costs its requests a retry and nothing else."""
+
+import threading
+import time
+
+import pytest
+
+from tests.backends.test_openai_server import answers, ask, model_card
+from tests.loopback import Loopback
+from vibe_harness.backends import pool
+from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.protocol import check_options
+from vibe_harness.cli.options import parse_model_args
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.records import Outcome
+
+
+def texts(responses):
+    assert {response.outcome for response in responses} == {Outcome.OK}
+    return {response.request: response.text for response in responses}
+
+
+def test_the_faster_server_is_given_more_and_the_answers_are_those_of_one():
+    requests = [ask(number) for number in range(300)]
+    with Loopback(latency_s=0.02) as fast, Loopback(latency_s=0.1) as slow:
+        shared = texts(answers([fast.url, slow.url], requests, concurrency=4))
+        by_fast, by_slow = (len(server.seen()["asked"]) for server in (fast, slow))
+        alone = texts(answers(fast.url, requests))
+    assert shared == alone and len(shared) == 300
+    assert by_fast + by_slow == 300
+    assert by_slow >= 20 and by_fast >= 2 * by_slow
+
+
+def test_one_killed_in_the_middle_costs_a_retry_and_nothing_else():
+    requests = [ask(number) for number in range(200)]
+    with Loopback(latency_s=0.02) as kept, Loopback(latency_s=0.02) as dies:
+        threading.Timer(0.6, dies.stop).start()
+        shared = texts(answers([kept.url, dies.url], requests, concurrency=4))
+        assert shared == texts(answers(kept.url, requests))
+        assert len(kept.seen()["asked"]) > 100
+    assert len(shared) == 200
+
+
+def test_one_that_is_gone_from_the_start_is_left_out_and_joins_when_it_comes(monkeypatch):
+    monkeypatch.setattr(pool, "FIRST_PAUSE_S", 0.2)
+    with Loopback(latency_s=0.05) as kept, Loopback() as gone:
+        gone.stop()
+        begun = time.monotonic()
+        assert len(texts(answers([gone.url, kept.url], [ask(number) for number in range(40)], concurrency=2))) == 40
+        assert time.monotonic() - begun < 20
+
+
+def test_where_none_answers_it_is_said_with_all_addresses():
+    with pytest.raises(EngineError, match=r"no server answers at http://127.0.0.1:9/v1, http://127.0.0.1:11/v1"):
+        OpenAIEngine(model_card(["http://127.0.0.1:9/v1", "http://127.0.0.1:11/v1"]), [])
+
+
+def test_servers_of_different_models_or_versions_are_refused():
+    with Loopback(models=["loopback"]) as one, Loopback(models=["loopback", "more"]) as other:
+        OpenAIEngine(model_card([one.url, other.url]), []).close()
+    with (
+        Loopback() as one,
+        Loopback(models=["elsewhere"]) as other,
+        pytest.raises(EngineError, match="has no model 'loopback'"),
+    ):
+        OpenAIEngine(model_card([one.url, other.url]), [])
+    with (
+        Loopback(model_length=4096) as one,
+        Loopback(model_length=8192) as other,
+        pytest.raises(EngineError, match=r"serves loopback, 8192, and .* loopback, 4096: .* never put together"),
+    ):
+        OpenAIEngine(model_card([one.url, other.url]), [])
+
+
+@pytest.mark.parametrize(
+    ("urls", "said"),
+    [
+        (["http://a/v1", "localhost:8000"], "write it as"),
+        (["http://a/v1", "http://user:secret@b/v1"], "no user, password"),
+        (["http://a/v1", "http://a/v1/"], "each address once"),
+        ([], "each address once"),
+    ],
+)
+def test_addresses_that_will_not_do(urls, said):
+    with pytest.raises(UserError, match=said) as caught:
+        check_options(model_card(urls))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_list_is_typed_as_people_would():
+    found = parse_model_args(None, None, ("base_url=[http://a:8000/v1, http://b:8000/v1],concurrency=4",))
+    assert found == {"base_url": ["http://a:8000/v1", "http://b:8000/v1"], "concurrency": 4}

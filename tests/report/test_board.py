@@ -1,0 +1,231 @@
+"""The leaderboard as data: what may stand in one column, what is marked, what is left out."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.stats import false_discovery_control, pearsonr, spearmanr
+
+from tests.cli.conftest import QuickCommand
+from tests.cli.conftest import quick as quick
+from vibe_harness import evaluate
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.results import GroupCoverage, Results, TaskResult
+from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.records import Score
+from vibe_harness.report.board import Board, build_board
+from vibe_harness.report.board_runs import Entry, read_entries
+from vibe_harness.report.board_tables import as_csv, as_latex, as_markdown
+from vibe_harness.report.relations import beside_choice, corpus_agreement, task_relations, tau_rows
+
+GROUP = GroupCoverage(speakers=2, clips=4, requests=4, outcomes={"ok": 4}, readings={}, items_per_response={})
+M = 10_000
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    path = tmp_path_factory.mktemp("run")
+    evaluate("simulated", ["advisory"], dimensions=["gender"], limit=16, tau=1, permutations=99, output_path=path)
+    return RunFolder(path)
+
+
+@pytest.fixture(scope="module")
+def record(run: RunFolder) -> RunRecord:
+    return run.record()
+
+
+def task(name: str, values_of: dict[str, float | None], p: float | None = 0.5, **changes: Any) -> TaskResult:
+    """A result whose attributes have these scores; the task's score is their mean, over those that have one."""
+    values = [value for value in values_of.values() if value is not None]
+    mean = sum(values) / len(values) if values else None
+    tau = {"by_tau": {str(t): None if mean is None else mean + t for t in (1, 2, 5, 10, 15, 20, 30, 50)}}
+    whole = Score(metric="ntvd", value=mean, p_value=p, permutations=M, exact=False, detail=tau)
+    parts = [Score(metric="ntvd", attribute=attribute, value=value) for attribute, value in values_of.items()]
+    fields = {
+        "task": name, "task_digest": f"{name}-card", "variant": "default", "dimension": "gender",
+        "groups": {"female": GROUP, "male": GROUP}, "without_value": 0.1, "reliable": True, "warnings": [],
+        "scores": [whole, *parts],
+    }  # fmt: skip
+    return TaskResult(**{**fields, **changes})
+
+
+def entry(record: RunRecord, name: str, tasks: Sequence[TaskResult], **asked: Any) -> Entry:
+    corpus = asked.get("corpus", "crema-d")
+    results = Results(
+        format=1, model=name, simulated=False, corpus=corpus, corpus_synthetic=False, extractor="rules",
+        tau=asked.pop("tau", 10), permutations=M, seed=0, hearing_check="passed", bad_clips={}, tasks=tasks,
+    )  # fmt: skip
+    first = record.tasks[0]
+    kinds = {one.task: "choice" if one.task == "stereoset" else "open_ended" for one in tasks}
+    cards = [first.card.model_copy(update={"task": task, "kind": kind}) for task, kind in kinds.items()]
+    record = dataclasses.replace(record, tasks=[dataclasses.replace(first, card=card) for card in cards])
+    question = {"model": {"name": name, "id": name}, "corpus": corpus, "clips": corpus, "seed": 0, **asked}
+    return Entry(path=Path(f"runs/{name}"), results=results, record=record, asked=question)
+
+
+def column(board: Board, label: str) -> dict[str, Any]:
+    [block] = board.blocks
+    [index] = [i for i, one in enumerate(block.columns) if one.label == label]
+    return {row.model: row.cells[index] for row in block.rows}
+
+
+def test_the_highest_and_lowest_reliable_scores_are_marked(record: RunRecord) -> None:
+    scores = {"a": 10.04, "b": 10.01, "c": 5.0, "d": 2.0}
+    entries = [entry(record, name, [task("story", {"x": value})]) for name, value in scores.items()]
+    entries.append(entry(record, "e", [task("story", {"x": 90.0}, reliable=False)]))
+    marks = {model: cell.mark for model, cell in column(build_board(entries), "story").items()}
+    assert marks == {"a": "highest", "b": "highest", "c": "", "d": "lowest", "e": ""}  # 10.0 and 10.0 read alike
+
+
+def test_stars_are_of_the_p_adjusted_over_the_whole_family(record: RunRecord) -> None:
+    p_values = [0.0001, 0.002, 0.04, 0.3]
+    entries = [
+        entry(record, "a", [task("story", {"x": 1.0}, p_values[0]), task("advisory", {"y": 1.0}, p_values[1])]),
+        entry(record, "b", [task("story", {"x": 2.0}, p_values[2]), task("advisory", {"y": 3.0}, p_values[3])]),
+    ]
+    board = build_board(entries)
+    found = [
+        column(board, name)[model]
+        for model, name in (("a", "story"), ("a", "advisory"), ("b", "story"), ("b", "advisory"))
+    ]
+    assert [cell.adjusted_p for cell in found] == pytest.approx(false_discovery_control(p_values).tolist())
+    assert [cell.stars for cell in found] == ["**", "*", "", ""]  # 0.0004, 0.004, 0.053, 0.3
+
+
+def test_too_few_permutations_give_no_stars_and_say_so(record: RunRecord) -> None:
+    entries = [entry(record, f"m{n}", [task("story", {"x": float(n)}, 1 / (M + 1))]) for n in range(3)]
+    enough = build_board(entries)
+    assert all(cell.stars == "**" for cell in column(enough, "story").values())
+    few = [dataclasses.replace(s, permutations=59) for s in entries[0].results.tasks[0].scores]
+    poor = dataclasses.replace(entries[0].results, tasks=[dataclasses.replace(entries[0].results.tasks[0], scores=few)])
+    board = build_board([dataclasses.replace(entries[0], results=poor), *entries[1:]])
+    assert "No stars: too few permutations" in board.family.words and "--permutations 60" in board.family.words
+    assert not any(cell.stars for cell in column(board, "story").values())
+
+
+@pytest.mark.parametrize(
+    "changes", [{"tau": 5}, {"extractor": {"extractor": "qwen3-8b"}}, {"clips": "others"}, {"modality": "transcript"}]
+)
+def test_runs_of_other_settings_stand_in_a_table_of_their_own(record: RunRecord, changes: dict[str, Any]) -> None:
+    one = entry(record, "a", [task("story", {"x": 1.0})])
+    board = build_board([one, entry(record, "b", [task("story", {"x": 2.0})], **changes)])
+    assert [[row.model for row in block.rows] for block in board.blocks] == [["a"], ["b"]]
+    names = [block.name for block in board.blocks]
+    assert len(set(names)) == 2 and all(next(iter(changes)) in name for name in names), names
+
+
+def test_another_card_is_another_column(record: RunRecord) -> None:
+    board = build_board([
+        entry(record, "a", [task("story", {"x": 1.0})]),
+        entry(record, "b", [task("story", {"x": 2.0}, task_digest="9f other")]),
+    ])  # fmt: skip
+    [block] = board.blocks
+    assert [one.label for one in block.columns] == ["story (card story-)", "story (card 9f oth)"]
+    assert [[cell and cell.value for cell in row.cells] for row in block.rows] == [[1.0, None], [None, 2.0]]
+    assert [row.mean for row in block.rows] == [None, None]
+
+
+def test_two_runs_of_one_model_are_told_apart_by_what_differs(record: RunRecord) -> None:
+    cool = {"model": {"name": "a", "id": "a", "args": {"quantization": "int4"}}}
+    board = build_board(
+        [entry(record, "a", [task("story", {"x": 1.0})]), entry(record, "a", [task("story", {"x": 2.0})], **cool)]
+    )
+    assert set(column(board, "story")) == {"a (args.quantization not set)", "a (args.quantization int4)"}
+
+
+def test_means_over_different_attributes_are_not_compared(record: RunRecord) -> None:
+    board = build_board([
+        entry(record, "a", [task("story", {"x": 1.0, "y": 9.0})]),
+        entry(record, "b", [task("story", {"x": 4.0, "y": None})]),
+        entry(record, "c", [task("story", {"x": 2.0, "y": 3.0})]),
+    ])  # fmt: skip
+    [block] = board.blocks
+    assert [(one.label, one.compared) for one in block.columns] == [("story", False), ("story, over x", True)]
+    own, common = column(board, "story"), column(board, "story, over x")
+    assert not any(cell.mark for cell in own.values()) and own["a"].value == 5.0
+    assert {model: cell.value for model, cell in common.items()} == {"a": 1.0, "b": 4.0, "c": 2.0}
+    assert common["b"].mark == "highest" and common["a"].mark == "lowest"
+    assert all(cell.p_value is None and not cell.stars for cell in common.values())
+
+
+def test_correlations_tau_and_corpora_are_those_of_scipy(record: RunRecord) -> None:
+    story, advisory, there = [1.0, 5.0, 2.0, 7.0], [3.0, 4.0, 9.0, 1.0], [2.0, 4.0, 1.0, 3.0]
+    entries = []
+    for number, (x, y, z) in enumerate(zip(story, advisory, there, strict=True)):
+        entries.append(entry(record, f"m{number}", [task("story", {"x": x}), task("advisory", {"y": y})]))
+        entries.append(entry(record, f"m{number}", [task("story", {"x": z})], corpus="ravdess"))
+    board = build_board(entries)
+    first = next(block for block in board.blocks if block.corpus == "crema-d")
+    found = task_relations(first)
+    assert found is not None and found.values[0][1].value == pytest.approx(pearsonr(story, advisory).statistic)
+    [pair] = corpus_agreement(board.blocks)
+    assert pair.tasks[0][1].value == pytest.approx(spearmanr(story, there).statistic)
+    row = next(row for row in tau_rows(first) if row.label == "story")
+    assert row.means[0] == pytest.approx(sum(story) / 4 + 1) and row.agreement[0].value == pytest.approx(1.0)
+    assert not math.isnan(row.means[-1] or math.nan)
+
+
+def test_choice_benchmarks_stand_beside(record: RunRecord) -> None:
+    chosen = task("stereoset", {}, scores=[Score(metric="slbs", value=54.0)])
+    board = build_board([entry(record, name, [task("advisory", {"x": 1.0}), chosen]) for name in ("a", "b")])
+    [beside] = beside_choice(board.blocks)
+    assert beside.headings == (("open-ended", "advisory on crema-d"), ("choice", "stereoset: slbs on crema-d"))
+    assert [[cell and cell.value for cell in cells] for _, cells in beside.rows] == [[1.0, 54.0], [1.0, 54.0]]
+
+
+def test_tables_hold_the_same_figures_and_are_not_broken_by_names(record: RunRecord) -> None:
+    names = {"a_b|c": 1.0, "100 % & {x}$": 22.25}
+    tasks = {name: [task("story", {"x": value}, 0.00001)] for name, value in names.items()}
+    board = build_board([entry(record, name, tasks[name], corpus='cor"pus, one') for name in names])
+    rows = list(csv.DictReader(io.StringIO(as_csv(board))))
+    assert {row["model"]: float(row["value"]) for row in rows} == names
+    assert rows[0]["corpus"] == 'cor"pus, one' and rows[0]["adjusted_p"] == "1e-05"
+    markdown, latex = as_markdown(board), as_latex(board)
+    assert "| a\\_b\\|c | _1.0_\\*\\* |" in markdown and "**22.2**" in markdown
+    assert r"100 \% \& \{x\}\$ & \textbf{22.2}$^{**}$ \\" in latex and r"a\_b|c & \underline{1.0}$^{**}$" in latex
+
+
+def test_what_cannot_be_shown_is_a_line_each_and_the_rest_is_shown(run: RunFolder, tmp_path: Path) -> None:
+    def copied(name: str) -> Path:
+        return Path(shutil.copytree(run.path, tmp_path / name))
+
+    good, unscored, newer, broken, half = map(copied, ("good", "unscored", "newer", "broken", "half"))
+    (unscored / "results.json").unlink()
+    asked = json.loads((newer / "run.json").read_text(encoding="utf-8"))
+    (newer / "run.json").write_text(json.dumps(asked | {"format": 99}), encoding="utf-8")
+    (broken / "results.json").write_text('{"format": 1, "model": 3}', encoding="utf-8")
+    for name in ("results.json", "observations.parquet", "extractions.jsonl"):
+        (half / name).unlink()
+    paths = [tmp_path / "nothing", unscored, newer, broken, half, good, good]
+    entries, left_out = read_entries(paths, Progress(), simulated=True)
+    assert [one.path for one in entries] == [good]
+    told = {one.path.name: one.why for one in left_out}
+    assert "not a run folder" in told["nothing"] and "no scores yet" in told["unscored"]
+    assert "format 99" in told["newer"] and "results.json" in told["broken"] and "no scores yet" in told["half"]
+    assert told["good"] == "the same run as good, which is shown"
+    assert len(left_out) == len(paths) - 1 and not any("\n" in one.why for one in left_out)
+    entries, left_out = read_entries([good], Progress(), simulated=False)
+    assert not entries and "--include-simulated" in left_out[0].why
+
+
+def test_the_command_builds_what_it_can(run: RunFolder, tmp_path: Path, quick: QuickCommand) -> None:
+    site = tmp_path / "a site"
+    done = quick("leaderboard", run.path, "nowhere", "--output", site, "--include-simulated", check=1)
+    assert "left out: nowhere: not a run folder" in done.stderr and "Traceback" not in done.stderr
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert "nowhere: not a run folder" in page and str(run.path.parent) not in page
+    text = next(run.responses.open(encoding="utf-8"))
+    answer = json.loads(text)["text"]
+    for file in site.rglob("*.*"):
+        if file.suffix not in (".png", ".svg"):
+            assert answer[:40] not in file.read_text(encoding="utf-8"), file  # aggregates only
+    assert "nothing to show" in quick.refuses("leaderboard", "--output", site)

@@ -1,0 +1,220 @@
+"""The pages as a person has them: opened from disk in a real browser, which logs no error and asks no network."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser import violations
+from tests.report.runs import HOSTILE, NAMES, hostile_run
+from vibe_harness import evaluate
+from vibe_harness.cli.main import main
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.report.run_page import write_run_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+pytestmark = pytest.mark.slow
+
+SIZES = {"desktop": {"width": 1280, "height": 900}, "phone": {"width": 390, "height": 844}}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    path = tmp_path_factory.mktemp("runs") / "demo"
+    evaluate("simulated", ["story", "advisory"], permutations=199, output_path=path)
+    folder = RunFolder(path)
+    write_run_page(folder, path / "report.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = hostile_run(tmp_path_factory.mktemp("hostile"))
+    write_run_page(folder, folder.path / "report.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("board")
+    runs = []
+    for strength in (0.2, 0.5, 0.8):
+        runs.append(folder / f"strength {strength}")
+        evaluate(
+            "simulated", ["story", "advisory", "casting"], model_args={"strength": strength}, permutations=399,
+            output_path=runs[-1],
+        )  # fmt: skip
+    output = folder / "site"
+    with pytest.raises(SystemExit) as ended:
+        main(["leaderboard", *map(str, runs), "--output", str(output), "--include-simulated", "--include-published"])
+    assert ended.value.code == 0
+    return output
+
+
+def opened(page: "Page", path: Path, size: str = "desktop") -> "Page":
+    page.set_viewport_size(SIZES[size])
+    page.goto(path.as_uri())
+    return page
+
+
+def answers(page: "Page") -> "Locator":
+    page.wait_for_selector("#list article")
+    return page.locator("#list article")
+
+
+def names(page: "Page", table: "Locator") -> list[str]:
+    return [row.strip() for row in table.locator("tbody tr:visible th").all_inner_texts()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", list(SIZES))
+def test_the_run_page_is_for_everyone(page: "Page", run: RunFolder, size: str, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    opened(page, run.path / "report.html", size)
+    answers(page)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+
+
+def test_answers_are_filtered_by_task_group_attribute_and_value(page: "Page", run: RunFolder) -> None:
+    opened(page, run.path / "report.html")
+    assert answers(page).count() == 20
+    assert page.locator("#said").inner_text() == "1 to 20 of 192 answers"
+    page.get_by_role("combobox", name="task", exact=True).select_option("advisory (default)")
+    page.get_by_role("combobox", name="gender", exact=True).select_option("female")
+    page.get_by_text("1 to 20 of 48 answers").wait_for()
+    page.get_by_role("combobox", name="attribute", exact=True).select_option("activity")
+    page.get_by_role("combobox", name="value has").fill("yoga")
+    page.wait_for_function("!document.getElementById('said').textContent.endsWith('48 answers')")
+    found = answers(page).all_inner_texts()
+    assert found and all("yoga" in text and "female" in text and text.startswith("advisory") for text in found)
+    page.get_by_role("combobox", name="value has").fill("no such thing")
+    page.get_by_text("no such answer").wait_for()
+
+
+def test_later_answers_are_a_key_away(page: "Page", run: RunFolder) -> None:
+    opened(page, run.path / "report.html")
+    first = answers(page).first.inner_text()
+    page.locator("#on").focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("21 to 40 of 192 answers").wait_for()
+    assert answers(page).first.inner_text() != first
+    assert page.locator("#back").is_enabled()
+
+
+def test_a_clip_plays(page: "Page", run: RunFolder) -> None:
+    opened(page, run.path / "report.html")
+    audio = answers(page).first.locator("audio")
+    audio.evaluate("element => element.play()")
+    page.wait_for_function("document.querySelector('#list audio').currentTime > 0")
+    assert audio.get_attribute("aria-label", timeout=1000).startswith("clip demo/")
+
+
+def test_what_hostile_models_write_is_text(page: "Page", hostile: RunFolder) -> None:
+    opened(page, hostile.path / "report.html", "phone")
+    cards = answers(page)
+    assert cards.count() == len(HOSTILE)
+    assert "taken over" not in page.title() and page.locator("#main").is_visible()
+    assert page.locator("#list img, #list script, #list style, main script, main img").count() == 0
+    said = "\n".join(cards.locator(".text").all_inner_texts())
+    for text in (HOSTILE[0], HOSTILE[1], HOSTILE[2], "مرحبا and שלום", "👩🏽‍🚀 emoji 🏳️‍🌈", HOSTILE[6]):
+        assert text in said, text[:50]
+    assert "NUL ␀, escape ␛[31m, bell ␇" in said and "\\u202eright to left" in said
+    assert "(no text)" in said
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert violations(page) == []
+
+
+def test_clips_with_awkward_names_play(page: "Page", hostile: RunFolder) -> None:
+    opened(page, hostile.path / "report.html")
+    count = answers(page).locator("audio").count()
+    assert count == len(NAMES)
+    played = page.evaluate(
+        """async () => {
+            const all = [...document.querySelectorAll("#list audio")];
+            await Promise.all(all.map((audio) => audio.play().then(() => audio.pause())));
+            return all.map((audio) => audio.duration > 0);
+        }"""
+    )
+    assert played == [True] * len(NAMES)
+
+
+def test_a_clip_that_went_away_shows_its_path(browser: object, hostile: RunFolder, tmp_path: Path) -> None:
+    moved = tmp_path / "report.html"
+    moved.write_bytes((hostile.path / "report.html").read_bytes())
+    page = browser.new_page()  # type: ignore[attr-defined]  # the browser logs what it cannot find
+    page.goto(moved.as_uri())
+    answers(page).first.locator("audio").evaluate("element => element.load()")
+    page.get_by_text("The clip is not where it was").first.wait_for()
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", list(SIZES))
+def test_the_leaderboard_is_for_everyone(page: "Page", site: Path, size: str, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    opened(page, site / "index.html", size)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+    page.locator("tbody th a").first.click()
+    page.wait_for_load_state()
+    assert "models/" in page.url and "strength" in page.locator("h1").inner_text()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
+
+
+def test_tables_sort_by_keyboard(page: "Page", site: Path) -> None:
+    opened(page, site / "index.html")
+    table = page.get_by_role("table", name="Scores by gender, CREMA-D")
+    heading = table.locator("thead th").nth(1)
+    heading.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    figures = [float(text) for text in table.locator("tbody td:nth-child(2) b").all_inner_texts()]
+    assert figures == sorted(figures) and figures[0] == 2.45
+    page.keyboard.press("Space")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert names(page, table)[0] == "DeSTA2.5-Audio"
+    assert table.locator("[aria-sort]").count() == 1
+    assert "Sorted by advisory, falling" in page.locator("#said").inner_text()
+
+
+def test_models_are_searched_and_columns_chosen(page: "Page", site: Path) -> None:
+    opened(page, site / "index.html")
+    table = page.get_by_role("table", name="Scores by accent, L2-ARCTIC")
+    page.get_by_label("Search models").fill("qwen2.5")
+    assert names(page, table) == ["Qwen2.5-Omni-3B", "Qwen2.5-Omni-7B"]
+    chooser = page.locator("section", has=table).locator("details.columns")
+    chooser.locator("summary").click()
+    assert "mean of tasks" not in table.locator("thead").inner_text()
+    chooser.get_by_label("mean of tasks").check()
+    assert "mean of tasks (misleading)" in table.locator("thead").inner_text()
+    assert table.locator("tbody tr:visible td:visible").last.inner_text() == "2.95"  # (4.04+2.58+3.55+2.64+1.94) / 5
+    chooser.get_by_label("story").uncheck()
+    assert "story" not in table.locator("thead").inner_text()
+
+
+def test_the_highest_and_lowest_say_so_in_words(page: "Page", site: Path) -> None:
+    opened(page, site / "index.html")
+    table = page.get_by_role("table", name="Scores by gender, CREMA-D")
+    assert table.locator(".mark").count() == 10
+    row = table.get_by_role("row", name="Qwen2-Audio")
+    assert "highest" in row.locator("td").nth(3).inner_text() and "38.12" in row.locator("td").nth(3).inner_text()
+
+
+@pytest.fixture
+def printed(page: "Page") -> Iterator["Page"]:
+    page.emulate_media(media="print")
+    yield page
+    page.emulate_media(media="screen")
+
+
+def test_in_print_there_are_no_controls(printed: "Page", run: RunFolder, site: Path) -> None:
+    opened(printed, site / "index.html")
+    assert not printed.locator("#controls").is_visible() and printed.locator("table").first.is_visible()
+    opened(printed, run.path / "report.html")
+    answers(printed)
+    assert not printed.locator("#filters").is_visible() and not printed.locator("#list audio").first.is_visible()

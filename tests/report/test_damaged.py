@@ -1,0 +1,55 @@
+"""A Parquet file with a whole footer and a damaged body is one line, whoever reads it."""
+
+from pathlib import Path
+
+import pytest
+
+from vibe_harness import evaluate
+from vibe_harness.corpora.manifest import load_manifest
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import Settings
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.score import score_run
+from vibe_harness.report.run_page import write_run_page
+
+
+def damage(path: Path) -> None:
+    """Overwrite the pages of the first columns, and leave the footer."""
+    data = bytearray(path.read_bytes())
+    data[4 : len(data) // 2] = b"\xff" * (len(data) // 2 - 4)
+    path.write_bytes(data)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    evaluate("simulated", ["advisory"], dimensions=["gender"], limit=16, tau=1, permutations=9, output_path=tmp_path)
+    return RunFolder(tmp_path)
+
+
+def test_scoring_says_it_in_a_line(run: RunFolder) -> None:
+    damage(run.observations)
+    with pytest.raises(UserError, match="damaged") as raised:
+        score_run(run, Settings(permutations=9), [], Progress())
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["observations", "clips"])
+def test_the_page_says_it_in_a_line(run: RunFolder, name: str) -> None:
+    damage(getattr(run, name))
+    with pytest.raises(UserError, match=rf"{name}.parquet: missing or damaged") as raised:
+        write_run_page(run, run.path / "report.html")
+    assert "\n" not in str(raised.value) and not (run.path / "report.html").exists()
+
+
+def test_a_manifest_says_it_in_a_line(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "m.parquet"
+    names = [f"{number}.wav" for number in range(1000)]
+    pq.write_table(pa.table({"file": names, "speaker": names, "gender": names}), path)
+    damage(path)
+    with pytest.raises(UserError, match="damaged") as raised:
+        load_manifest(path)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,111 @@
+"""Several servers of one model: each is given as much as it answers; one that fails is left out and tried again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from vibe_harness.errors import EngineError
+
+T = TypeVar("T")
+
+FIRST_PAUSE_S = 1.0  # for which a server that fails is left out; doubled each time that it fails again
+LONGEST_PAUSE_S = 60.0
+
+
+@dataclass
+class Server:
+    """One address, and how it has done so far."""
+
+    url: str
+    client: Any  # openai.AsyncOpenAI
+    under_way: int = 0
+    pause_s: float = FIRST_PAUSE_S
+    out_until: float | None = None  # on the loop's clock; None while it is in use
+    tried: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class ServerPool:
+    """Gives each call to the server with the fewest calls under way, so that a fast one is given more.
+
+    identify: what a server says that it is, asked before it is used and whenever it comes back, since it may have
+    been started anew with other weights. Raises `lost` where it cannot be reached.
+    """
+
+    def __init__(
+        self, servers: Sequence[Server], identify: Callable[[Server], Awaitable[str]], lost: type[Exception]
+    ) -> None:
+        self._servers = servers
+        self._identify = identify
+        self._lost = lost
+        self._identity: tuple[str, str] | None = None  # of the first that answered: what it is, its address
+
+    async def open(self) -> None:
+        """Ask every server what it is. Raises EngineError where two differ, and `lost` where none answers."""
+        failure: Exception | None = None
+        for server in self._servers:
+            try:
+                await self._check(server)
+            except self._lost as error:
+                self._leave_out(server)
+                failure = error
+        if self._identity is None and failure is not None:
+            raise failure
+
+    async def send(self, call: Callable[[Any], Awaitable[T]]) -> T:
+        """What one call comes to, given a client. Its server is left out for a while where the call finds it gone."""
+        server = await self._next()
+        server.under_way += 1
+        try:
+            reply = await call(server.client)
+        except (self._lost, asyncio.CancelledError):  # which a call is that takes too long
+            if len(self._servers) > 1 and server.out_until is None:
+                self._leave_out(server)
+            raise
+        finally:
+            server.under_way -= 1
+        server.pause_s = FIRST_PAUSE_S
+        return reply
+
+    async def close(self) -> None:
+        """Close the connections of all."""
+        for server in self._servers:
+            await server.client.close()
+
+    def _leave_out(self, server: Server) -> None:
+        server.out_until = asyncio.get_running_loop().time() + server.pause_s
+        server.pause_s = min(2 * server.pause_s, LONGEST_PAUSE_S)
+
+    async def _next(self) -> Server:
+        """The server with the fewest calls under way, of those that are in use or come back; waits where none is."""
+        while True:
+            now = asyncio.get_running_loop().time()
+            for server in self._servers:
+                if server.out_until is not None and server.out_until <= now and not server.tried.locked():
+                    await self._try_again(server)
+            in_use = [server for server in self._servers if server.out_until is None]
+            if in_use:
+                return min(in_use, key=lambda server: server.under_way)
+            back = min(server.out_until for server in self._servers if server.out_until is not None)
+            await asyncio.sleep(max(0.05, back - now))
+
+    async def _try_again(self, server: Server) -> None:
+        async with server.tried:
+            try:
+                await self._check(server)
+            except self._lost:
+                self._leave_out(server)
+            else:
+                server.out_until = None
+
+    async def _check(self, server: Server) -> None:
+        identity = await self._identify(server)
+        if self._identity is None:
+            self._identity = identity, server.url
+        elif identity != self._identity[0]:
+            raise EngineError(
+                f"{server.url} serves {identity or 'something else'}, and {self._identity[1]} "
+                f"{self._identity[0] or 'something else'}: answers of two models or versions are never put together"
+            )

@@ -1,0 +1,139 @@
+"""`vibe-harness compare`: two runs over the same clips, and gates for a model team's own checks."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vibe_harness.cli.output import echo
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vibe_harness.pipeline.comparing import Compared, RunComparison
+    from vibe_harness.pipeline.gates import Gate
+    from vibe_harness.stats.comparison import Comparison
+
+
+def _limits(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
+    """TASK=LIMIT, separated by commas, repeated, or both."""
+    limits = {}
+    for item in (item for part in value for item in part.split(",") if item.strip()):
+        name, equals, text = item.partition("=")
+        try:
+            limit = float(text)
+        except ValueError:
+            limit = -1.0
+        if not equals or not name.strip() or not 0 <= limit <= 100:
+            raise click.BadParameter(f"'{item}' is not of the form TASK=LIMIT, the limit from 0 to 100")
+        limits[name.strip()] = limit
+    return limits
+
+
+@click.command(name="compare")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="[BEFORE] AFTER")
+@click.option(
+    "--max-ntvd", "limits", multiple=True, callback=_limits, help="Gate: advisory=10, the most a task may be."
+)
+@click.option(
+    "--no-worse-than", type=click.Path(path_type=Path), help="Gate: the run that AFTER may not be worse than."
+)
+@click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True, help="Over both runs together.")
+@click.option("--json", "as_json", is_flag=True, help="Print for programs.")
+def command(
+    runs: tuple[Path, ...], limits: dict[str, float], no_worse_than: Path | None, tau: int, as_json: bool
+) -> int:
+    """Say where the run AFTER differs from BEFORE, by how much and how surely; or hold AFTER alone to a gate.
+
+    Exit code 1 where a gate is not held.
+    """
+    from vibe_harness.pipeline.comparing import compare_runs
+    from vibe_harness.pipeline.gates import limit_gates, no_worse_gates
+    from vibe_harness.pipeline.results import read_results
+    from vibe_harness.pipeline.run_folder import RunFolder
+
+    if len(runs) > 2 or (len(runs) == 2 and no_worse_than):
+        raise click.UsageError("two runs are compared: give BEFORE and AFTER, or AFTER and --no-worse-than BEFORE")
+    before = runs[0] if len(runs) == 2 else no_worse_than
+    if before is None and not limits:
+        raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
+    comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
+    gates = limit_gates(read_results(RunFolder(runs[-1]).results), limits) if limits else []
+    if comparison is not None and no_worse_than is not None:
+        gates += no_worse_gates(comparison)
+    if as_json:
+        _print_json(comparison, gates)
+    else:
+        if comparison is not None:
+            _print_comparison(comparison, before, runs[-1])
+        for gate in gates:
+            place = f"{gate.task} by {gate.dimension}" if gate.dimension else gate.task
+            echo(f"{'held' if gate.held else 'NOT HELD'}: {gate.gate}: {place}: {gate.why}")
+    return 0 if all(gate.held for gate in gates) else 1
+
+
+def _print_json(comparison: RunComparison | None, gates: Sequence[Gate]) -> None:
+    from vibe_harness.cli.terminal import print_json
+
+    print_json(
+        [
+            {
+                "comparison": None if comparison is None else comparison.to_json(),
+                "gates": [asdict(gate) for gate in gates],
+            }
+        ]
+    )
+
+
+def _print_comparison(comparison: RunComparison, before: Path | None, after: Path) -> None:
+    from vibe_harness.cli.terminal import print_table
+
+    echo(f"before: {comparison.before} ({before}); after: {comparison.after} ({after})")
+    rows = []
+    for one in comparison.compared:
+        rows.append(_row(one, "ALL", one.whole, one.adjusted))
+        rows += [_row(one, name, found, None) for name, found in one.attributes.items()]
+    print_table(
+        [
+            "task",
+            "dimension",
+            "attribute",
+            "before",
+            "after",
+            "difference",
+            "95 % interval",
+            "p",
+            "adjusted p",
+            "clips",
+        ],
+        rows,
+    )
+    for line in (*comparison.not_compared, *comparison.warnings):
+        echo(f"  {line}")
+    echo(
+        "before, after: raw nTVD, which also rises where answers only grow more varied from speaker to speaker. "
+        "difference: of the true shift, by the cross-fitted scores, 0 on average without a change; paired over the "
+        f"clips that both runs answered. Values seen under {comparison.tau} times in both together are left out."
+    )
+
+
+def _row(one: Compared, name: str, found: Comparison, adjusted: float | None) -> list[str]:
+    return [
+        one.task if one.variant == "default" else f"{one.task}/{one.variant}",
+        one.dimension,
+        name,
+        _number(found.before),
+        _number(found.after),
+        "undefined" if found.difference is None else f"{found.difference:+.1f}",
+        "" if found.interval is None else f"{found.interval[0]:+.1f} to {found.interval[1]:+.1f}",
+        "" if found.p_value is None else f"{found.p_value:.4f}",
+        "" if adjusted is None else f"{adjusted:.4f}",
+        str(one.clips),
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"

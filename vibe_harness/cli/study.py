@@ -1,0 +1,108 @@
+"""`vibe-harness study`: many models, tasks and corpora from one file."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from vibe_harness.cli.output import echo
+
+if TYPE_CHECKING:
+    from vibe_harness.pipeline.study import Progressed
+
+
+def _shard(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int]:
+    found = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", value or "1/1")
+    if not found or int(found[1]) > int(found[2]):
+        raise click.BadParameter(f"'{value}' is not of the form 3/8: the third of eight")
+    return int(found[1]), int(found[2])
+
+
+@click.command(name="study")
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--shard", callback=_shard, help="Run this part only: 3/8 is the third of eight.")
+@click.option("--status", is_flag=True, help="Show what is done, running, failed and left; run nothing.")
+@click.option(
+    "--merge",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Copy over what another machine did: its output folder. Runs nothing.",
+)
+@click.option("--include-simulated", is_flag=True, help="Show simulated models on the leaderboard too.")
+@click.option("--output-path", type=click.Path(path_type=Path), help="Default: runs/NAME, NAME being the study's.")
+@click.option("--json", "as_json", is_flag=True, help="Print the state of each cell as JSON.")
+def command(
+    study: Path,
+    shard: tuple[int, int],
+    status: bool,
+    merge: tuple[Path, ...],
+    include_simulated: bool,
+    output_path: Path | None,
+    as_json: bool,
+) -> int:
+    """Run what is missing of the study in the file STUDY: every model, task and corpus that it names.
+
+    What is done is set beside one another in the folder leaderboard, but for a single shard of several.
+
+    Exits with 0 where all of it (or of the shard) is done, else with 1.
+    """
+    from vibe_harness.cli.terminal import TerminalProgress, print_json
+    from vibe_harness.pipeline.study import cells_of, progress_of, read_study, shard_of
+    from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
+
+    asked = read_study(study)
+    output = output_path or Path("runs") / asked.study
+    kept = StudyFolder(output, asked)
+    cells = cells_of(asked, output)
+    own = shard_of(cells, *shard) if shard != (1, 1) else cells
+    for other in merge:
+        copied, here = kept.merge(other)
+        if not as_json:
+            echo(f"{other}: {copied} run folders copied, {here} were here already")
+    if not (status or merge):
+        run_cells(own, kept, TerminalProgress())
+    failures = kept.failures()
+    found = [progress_of(cell, failures) for cell in own]
+    if as_json:
+        print_json([{"study": asked.study, "folder": str(output), "cells": [_plain(one) for one in found]}])
+    else:
+        _show(found, output)
+    if own is cells and not status:
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+            _leaderboard(found, output, include_simulated)
+    return 0 if all(one.state == "done" for one in found) else 1
+
+
+def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: bool) -> None:
+    """Set the runs that are done beside one another."""
+    from vibe_harness.cli.leaderboard import command as leaderboard
+    from vibe_harness.pipeline.run_folder import RunFolder
+
+    done = [one.cell.folder for one in found if one.state == "done"]
+    runs = [folder for folder in done if include_simulated or not RunFolder(folder).record().model.simulated]
+    if not runs:
+        return
+    assert leaderboard.callback is not None
+    leaderboard.callback(tuple(runs), output / "leaderboard", include_simulated, False)
+
+
+def _plain(one: Progressed) -> dict[str, object]:
+    return {
+        "cell": one.cell.name, "state": one.state, "answered": one.answered, "planned": one.planned, "why": one.why,
+    }  # fmt: skip
+
+
+def _show(found: Sequence[Progressed], output: Path) -> None:
+    for one in found:
+        if one.state != "done":
+            of = "not begun" if one.planned is None else f"{one.answered:,} of {one.planned:,} answered"
+            echo(f"{one.state:8} {one.cell.name}: {of}{f': {one.why}' if one.why else ''}")
+    counts = Counter(str(one.state) for one in found)
+    echo(", ".join(f"{counts[state]} {state}" for state in ("done", "running", "failed", "left")) + f" in {output}")

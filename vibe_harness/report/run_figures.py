@@ -1,0 +1,30 @@
+"""The figures of one run, for a paper: a distribution by group for each attribute that has a score."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.results import read_results
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.report.figures import distribution_figure, save_figure
+from vibe_harness.report.run_page import shifts_of
+
+
+def write_run_figures(folder: RunFolder, output: Path, progress: Progress) -> list[Path]:
+    """Write each figure as SVG and PNG, named after task, prompt, dimension and attribute; returns the files.
+
+    Raises UserError where the run has no scores, or a file cannot be written.
+    """
+    results = read_results(folder.results)
+    drawn = [(task, shift) for task in results.tasks for shift in shifts_of(task)]
+    files: list[Path] = []
+    with progress.stage("drawing figures", len(drawn)) as tick:
+        for task, shift in drawn:
+            name = f"{task.task}-{task.variant}-{task.dimension}-{shift.attribute}"
+            title = f"{results.model} on {results.corpus}: {task.task} by {task.dimension}"
+            path = output / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+            files += save_figure(distribution_figure(title, shift), path)
+            tick(1)
+    return files

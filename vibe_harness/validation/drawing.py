@@ -1,0 +1,277 @@
+"""Drawing the sample: so many responses for each model, task and dimension, as VIBE does (arXiv 2604.17248)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from os.path import relpath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.errors import UserError
+from vibe_harness.extraction.observe import observations
+from vibe_harness.extraction.opening import find_extractor, open_extractor
+from vibe_harness.metrics.registry import GROUP_PREFIX
+from vibe_harness.pipeline.extract import READABLE
+from vibe_harness.pipeline.generate import final_responses
+from vibe_harness.pipeline.ids import Place, Planned
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.records import Clip, Outcome, Reading, Response
+from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, SampledRun, SampledTask
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PER_CELL = 5
+Cell = tuple[str, str, str]  # model, task, dimension
+Said = tuple[Reading, tuple[str, ...], tuple[str, ...]]  # reading, raw, canonical values
+
+
+@dataclass(frozen=True)
+class _Run:
+    folder: RunFolder
+    record: RunRecord
+    places: Mapping[str, Place]  # request -> task, variant, clip; those with a text that was read
+    groups: Mapping[str, Mapping[str, str]]  # dimension -> request -> group
+
+
+@dataclass(frozen=True)
+class _Picked:
+    """A response that was drawn, on its way to `Drawn`."""
+
+    run: int
+    request: str
+    cell: Cell
+    text: str
+    said: Mapping[str, Mapping[str, Said]]  # attribute -> extractor -> what it says
+
+
+def draw(
+    runs: Sequence[Path],
+    folder: Path,
+    *,
+    per_cell: int = PER_CELL,
+    seed: int = 0,
+    extractors: Sequence[str] = (),
+    include_path: Sequence[Path] = (),
+    progress: Progress | None = None,
+) -> tuple[Sample, list[str]]:
+    """Draw `per_cell` responses for each model, task and dimension of finished runs; also returns which came out short.
+
+    A response that holds text is drawn at most once; which ones hangs on the seed, the cell and the responses alone.
+    folder: where the sample will lie. extractors: read the drawn responses besides the run's own, to be compared; they
+    need the task cards of the runs, unchanged (include_path: folders of the user's own).
+
+    Raises UserError for a folder that is no finished run, for tasks that differ between runs, and for extractors or
+    cards that are not at hand; EngineError where an extractor's engine fails.
+    """
+    if not runs:
+        raise UserError("name at least one run folder")
+    index = CardIndex(include_path)
+    for name in extractors:
+        find_extractor(name, index)
+    opened = [_open(path) for path in runs]
+    tasks = _tasks(opened)
+    cards = _cards(index, tasks) if extractors else {}
+    drawn, short = _choose(opened, per_cell, seed)
+    if not drawn:
+        raise UserError("none of these runs has a response that holds text and was read")
+    picked = [one for number, run in enumerate(opened) for one in _details(number, run, drawn)]
+    for name in extractors:
+        picked = _read_by(name, index, opened, picked, cards, progress or Progress())
+    picked.sort(key=lambda one: digest([seed, "order", one.request]))
+    width = max(3, len(str(len(picked))))
+    sample = Sample(
+        format=FORMAT,
+        id="",
+        seed=seed,
+        per_cell=per_cell,
+        runs=[_sampled(run, folder) for run in opened],
+        tasks=tasks,
+        extractors=list(dict.fromkeys([*(run.record.extractor for run in opened), *extractors])),
+        responses=[_finished(f"r{number:0{width}}", one, opened, seed) for number, one in enumerate(picked, 1)],
+    )
+    return sample.sealed(), short
+
+
+def _open(path: Path) -> _Run:
+    """A finished run, and which of its responses can be drawn."""
+    folder = RunFolder(path)
+    record = folder.record()
+    columns = [GROUP_PREFIX + name for name in record.dimensions]
+    table = _read(folder, ["request", "task", "variant", "clip", *columns])
+    rows = table.to_pandas().drop_duplicates("request").astype(object)
+    asked = {row[0]: row[1:] for row in rows[["request", "task", "variant", "clip"]].itertuples(index=False, name=None)}
+    final = final_responses(folder.responses, Planned(asked.items()))
+    held = {one["request"] for one in final if one["outcome"] in READABLE}
+    groups = {
+        name: dict(rows.loc[rows[GROUP_PREFIX + name].notna(), ["request", GROUP_PREFIX + name]].to_numpy())
+        for name in record.dimensions
+    }
+    return _Run(folder, record, {request: place for request, place in asked.items() if request in held}, groups)
+
+
+def _read(folder: RunFolder, columns: list[str], requests: Collection[str] | None = None) -> pa.Table:
+    """Columns of the observations, of some requests or of all."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    path = folder.observations
+    if not path.is_file():
+        raise UserError(f"{folder.path}: not finished: run the command that started it again")
+    chosen = None if requests is None else pc.field("request").isin(pa.array(sorted(requests), pa.string()))
+    try:
+        return pq.read_table(path, columns=columns, filters=chosen, use_threads=False)
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError):
+        raise UserError(f"{path}: not the observations of a run, or damaged: run its command again") from None
+
+
+def _tasks(runs: Sequence[_Run]) -> dict[str, SampledTask]:
+    tasks: dict[str, SampledTask] = {}
+    for run in runs:
+        for asked in run.record.tasks:
+            name = asked.card.task
+            known = tasks.setdefault(name, SampledTask(
+                digest=asked.digest, prompts={}, attributes=asked.card.extraction.attributes,
+            ))  # fmt: skip
+            if known.digest != asked.digest:
+                raise UserError(
+                    f"{run.folder.path}: asked another version of the task '{name}' than the runs before it: sample "
+                    "them apart"
+                )
+            tasks[name] = replace(known, prompts={**known.prompts, **asked.prompts})
+    return tasks
+
+
+def _cards(index: CardIndex, tasks: Mapping[str, SampledTask]) -> dict[str, Task]:
+    """The task cards, for extractors that read anew. Raises UserError for one that is not as the runs had it."""
+    files = index.task_files()
+    cards = {}
+    for name, asked in tasks.items():
+        card = index.load_task(files[name]) if name in files else None
+        if card is None or card.digest != asked.digest:
+            raise UserError(
+                f"the card of the task '{name}' is not at hand as the runs had it, and another extractor needs it: "
+                "name its folder with --include-path"
+            )
+        cards[name] = card
+    return cards
+
+
+def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, Cell], list[str]]:
+    """Request -> the cell it was drawn for, and which cells came out short."""
+    cells: dict[Cell, list[str]] = defaultdict(list)
+    for run in runs:
+        for dimension in run.record.dimensions:
+            for asked in run.record.tasks:
+                cells.setdefault((run.record.model.model, asked.card.task, dimension), [])  # an empty cell is one too
+            for request in run.groups[dimension]:
+                if request in run.places:
+                    cells[run.record.model.model, run.places[request][0], dimension].append(request)
+    drawn: dict[str, Cell] = {}
+    short = []
+    for cell, requests in sorted(cells.items()):
+        free = sorted(set(requests) - drawn.keys(), key=lambda request: digest([seed, *cell, request]))
+        drawn |= dict.fromkeys(free[:per_cell], cell)
+        if len(free) < per_cell:
+            model, task, dimension = cell
+            short.append(f"{model}, {task} by {dimension}: {len(free)} responses to draw from instead of {per_cell}")
+    return drawn, short
+
+
+def _details(number: int, run: _Run, drawn: dict[str, Cell]) -> Iterator[_Picked]:
+    """The drawn responses of one run. They are taken out of `drawn`: a response that two runs hold counts once."""
+    own = {request: drawn.pop(request) for request in run.places if request in drawn}
+    said: dict[str, dict[str, dict[str, Said]]] = {request: {} for request in own}
+    columns = ["request", "attribute", "reading", "raw", "values"]
+    for row in _read(run.folder, columns, own).to_pylist():
+        words = (Reading(row["reading"]), tuple(row["raw"]), tuple(row["values"]))
+        said[row["request"]][row["attribute"]] = {run.record.extractor: words}
+    planned = Planned((request, run.places[request]) for request in own)
+    for record in final_responses(run.folder.responses, planned):
+        text = record["text"].encode("utf-8", "replace").decode("utf-8")  # no half surrogates: no file can hold them
+        yield _Picked(number, record["request"], own[record["request"]], text, said[record["request"]])
+
+
+def _read_by(
+    name: str,
+    index: CardIndex,
+    runs: Sequence[_Run],
+    picked: Sequence[_Picked],
+    cards: Mapping[str, Task],
+    progress: Progress,
+) -> list[_Picked]:
+    """The responses with what another extractor reads in them; those of its own runs have that already."""
+    unread = {one.request: one for one in picked if runs[one.run].record.extractor != name}
+    if not unread:
+        raise UserError(f"--extractor {name}: it is the one that read these runs: name another to compare it with")
+    found = {one.request: one for one in picked}
+    stage = progress.stage(f"reading by {name}", len(unread))
+    with closing(open_extractor(name, index, list(cards.values()))) as extractor, stage as tick:
+        asked = ((cards[one.cell[1]], Response(one.request, Outcome.OK, one.text)) for one in unread.values())
+        for extraction in extractor.extract(asked):
+            one = unread[extraction.request]
+            response = Response(one.request, Outcome.OK, one.text)
+            said = {attribute: dict(by) for attribute, by in one.said.items()}
+            for seen in observations(cards[one.cell[1]], "", Clip("", "", "", {}), response, extraction):
+                said.setdefault(seen.attribute, {})[name] = (seen.reading, seen.raw, seen.values)
+            found[one.request] = replace(one, said=said)
+            tick(1)
+    return [found[one.request] for one in picked]
+
+
+def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> Drawn:
+    run = runs[one.run]
+    _, task, dimension = one.cell
+    asked = next(asked for asked in run.record.tasks if asked.card.task == task)
+    return Drawn(
+        id=id,
+        run=one.run,
+        request=one.request,
+        task=task,
+        variant=run.places[one.request][1],
+        dimension=dimension,
+        group=run.groups[dimension][one.request],
+        text=one.text,
+        claims={
+            name: _claims(one.said[name], asked.aliases.get(name, {}), [seed, one.request, name])
+            for name in asked.card.extraction.attributes
+        },
+    )
+
+
+def _claims(said: Mapping[str, Said], aliases: Mapping[str, str], salt: Sequence[object]) -> list[Claim]:
+    """What the extractors say of one attribute. Where they differ, the order tells nothing of who says what."""
+    alike: dict[tuple[Reading, frozenset[str]], list[str]] = defaultdict(list)
+    for extractor, (reading, _, values) in said.items():
+        alike[reading, frozenset(values)].append(extractor)
+    claims = []
+    for extractors in alike.values():
+        reading, raw, values = said[extractors[0]]
+        spellings = [spelling for spelling, value in aliases.items() if value in values]
+        claims.append(
+            Claim(extractors=extractors, reading=reading, raw=list(raw), values=list(values), spellings=spellings)
+        )
+    return sorted(claims, key=lambda claim: digest([*salt, str(claim.reading), sorted(claim.values)]))
+
+
+def _sampled(run: _Run, folder: Path) -> SampledRun:
+    return SampledRun(
+        path=relpath(run.folder.path.resolve(), folder.resolve()),
+        digest=run_digest(run.folder),
+        model=run.record.model.model,
+        corpus=run.record.corpus,
+        simulated=run.record.model.simulated,
+        extractor=run.record.extractor,
+    )
+
+
+def run_digest(folder: RunFolder) -> str:
+    """Digest of what a run asked and of how it is read: its cards with their templates and alias files."""
+    return digest([folder.question(), [task.digest for task in folder.record().tasks]])

@@ -1,0 +1,233 @@
+"""From judgments to agreement: by task, attribute and group, between judges, and between extractors."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+
+from vibe_harness.errors import UserError
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.stats.judged import cohen_kappa, paired_difference, share_right
+from vibe_harness.validation.drawing import run_digest
+from vibe_harness.validation.judgments import Judgment, Verdict
+from vibe_harness.validation.results import (
+    FORMAT,
+    Agreement,
+    Comparison,
+    ExtractorAgreement,
+    Judged,
+    JudgePair,
+    RunValidation,
+    Validation,
+    write_run_validation,
+)
+from vibe_harness.validation.sample import Claim, Drawn, Sample, SampledRun, claims_of
+
+Judgments = Mapping[str, Mapping[str, Judgment]]  # judge -> item -> judgment
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One attribute of one response as one extractor read it, with what the judges say of it."""
+
+    response: Drawn
+    attribute: str
+    claim: Claim
+    judgments: Sequence[Judgment]
+
+    @property
+    def right(self) -> float:
+        """Share of its judges who call it right."""
+        return fmean(judgment.verdict is Verdict.RIGHT for judgment in self.judgments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Resampling:
+    resamples: int
+    seed: int
+
+
+def validate(sample: Sample, judgments: Judgments, *, resamples: int = 10_000, seed: int = 0) -> Validation:
+    """Agreement of people with every extractor of the sample.
+
+    judgments: of each judge, those that stand. Raises UserError where there are none.
+    """
+    if not any(judgments.values()):
+        raise UserError(f"nothing of the sample {sample.id} was judged yet: start with validate-extraction judge")
+    how = _Resampling(resamples, seed)
+    items = [item for item, *_ in sample.items()]
+    anybody = set().union(*judgments.values())
+    return Validation(
+        format=FORMAT,
+        sample=sample.id,
+        simulated=any(sample.runs[response.run].simulated for response in sample.responses),
+        complete=anybody >= set(items),
+        judges={judge: len(found) for judge, found in judgments.items()},
+        readings=len(items),
+        resamples=resamples,
+        seed=seed,
+        extractors=[_extractor(name, _reads(sample.responses, name, judgments), how) for name in sample.extractors],
+        pairs=[_pair(one, other, judgments) for one, other in combinations(judgments, 2)],
+        comparisons=[_compare(sample, pair, judgments, how) for pair in combinations(sample.extractors, 2)],
+    )
+
+
+def keep_beside_runs(folder: Path, sample: Sample, judgments: Judgments, validation: Validation) -> list[str]:
+    """Write what was judged into every run of the sample; returns the runs that were not found, and why."""
+    missing = []
+    for number, sampled in enumerate(sample.runs):
+        run = RunFolder((folder / sampled.path).resolve())
+        try:
+            same = run_digest(run) == sampled.digest
+        except UserError as error:
+            missing.append(str(error))
+            continue
+        if not same:
+            missing.append(f"{run.path}: asked or read otherwise since the sample was drawn")
+            continue
+        write_run_validation(run, _of_run(number, sampled, sample, judgments, validation))
+    return missing
+
+
+def _of_run(
+    number: int, sampled: SampledRun, sample: Sample, judgments: Judgments, validation: Validation
+) -> RunValidation:
+    own = [response for response in sample.responses if response.run == number]
+    reads = _reads(own, sampled.extractor, judgments)
+    return RunValidation(
+        format=FORMAT,
+        run=sampled.digest,
+        models=sorted({run.model for run in sample.runs}),
+        validation=validation,
+        own=_extractor(sampled.extractor, reads, _Resampling(validation.resamples, validation.seed)),
+        judged=[
+            Judged(
+                request=response.request,
+                attribute=attribute,
+                extractors=claim.extractors,
+                reading=str(claim.reading),
+                values=claim.values,
+                verdicts={judge: str(found[item].verdict) for judge, found in judgments.items() if item in found},
+                wrong_items={
+                    judge: found[item].wrong_items
+                    for judge, found in judgments.items()
+                    if item in found and found[item].wrong_items
+                },
+            )
+            for response in own
+            for item, attribute, claim in claims_of(response)
+            if any(item in found for found in judgments.values())
+        ],
+    )
+
+
+def _reads(responses: Iterable[Drawn], extractor: str, judgments: Judgments) -> list[_Read]:
+    return [
+        _Read(response, attribute, claim, [found[item] for found in judgments.values() if item in found])
+        for response in responses
+        for item, attribute, claim in claims_of(response)
+        if extractor in claim.extractors
+    ]
+
+
+def _extractor(name: str, reads: Sequence[_Read], how: _Resampling) -> ExtractorAgreement:
+    def by(key: Callable[[_Read], str], chosen: Iterable[_Read] = reads) -> dict[str, Agreement]:
+        return {value: _agreement(own, how) for value, own in sorted(_split(chosen, key).items())}
+
+    lists = [read for read in reads if len(read.claim.values) > 1]
+    items = [count for read in lists for judgment in read.judgments for count in [_items(read.claim, judgment)]]
+    tasks = sorted(_split(reads, lambda read: read.response.task).items())
+    dimensions = sorted(_split(reads, lambda read: read.response.dimension).items())
+    return ExtractorAgreement(
+        extractor=name,
+        overall=_agreement(reads, how),
+        tasks=by(lambda read: read.response.task),
+        attributes={task: by(lambda read: read.attribute, own) for task, own in tasks},
+        groups={dimension: by(lambda read: read.response.group, own) for dimension, own in dimensions},
+        items=sum(number for number, _ in items),
+        wrong_items=sum(wrong for _, wrong in items),
+    )
+
+
+def _split(reads: Iterable[_Read], key: Callable[[_Read], str]) -> dict[str, list[_Read]]:
+    parts: dict[str, list[_Read]] = defaultdict(list)
+    for read in reads:
+        parts[key(read)].append(read)
+    return parts
+
+
+def _items(claim: Claim, judgment: Judgment) -> tuple[int, int]:
+    """Values of a list that were judged by themselves, and those marked wrong.
+
+    A list called wrong without a mark leaves open which of its values is wrong, or whether one is missing.
+    """
+    known = judgment.verdict is Verdict.RIGHT or judgment.wrong_items
+    return (len(claim.values), len(judgment.wrong_items)) if known else (0, 0)
+
+
+def _agreement(reads: Sequence[_Read], how: _Resampling) -> Agreement:
+    judged = [read for read in reads if read.judgments]
+    sums = list(_by_response((read.response.id, read.right) for read in judged))
+    share = share_right(
+        [right for right, _ in sums], [number for _, number in sums], resamples=how.resamples, seed=how.seed
+    )
+    return Agreement(
+        share=share.value,
+        interval=share.interval,
+        exact=share.exact,
+        right=sum(right for right, _ in sums),
+        judged=len(judged),
+        responses=len(sums),
+        waiting=sum(read.claim.judged and not read.judgments for read in reads),
+        not_read=sum(not read.claim.judged for read in reads),
+    )
+
+
+def _by_response(found: Iterable[tuple[str, float]]) -> Iterator[tuple[float, int]]:
+    """Sum and number of each response's judgments, in order of first appearance."""
+    sums: dict[str, list[float]] = defaultdict(list)
+    for response, right in found:
+        sums[response].append(right)
+    return ((sum(rights), len(rights)) for rights in sums.values())
+
+
+def _pair(one: str, other: str, judgments: Judgments) -> JudgePair:
+    both = [item for item in judgments[one] if item in judgments[other]]
+    verdicts = [[judgments[judge][item].verdict is Verdict.RIGHT for item in both] for judge in (one, other)]
+    found = cohen_kappa(*verdicts)
+    return JudgePair(
+        judges=(one, other), judged=len(both), same=found.same, kappa=found.kappa, undefined=found.undefined
+    )
+
+
+def _compare(sample: Sample, pair: tuple[str, str], judgments: Judgments, how: _Resampling) -> Comparison:
+    """Only what both read and somebody judged for both is compared; what one alone could be read for is counted."""
+    by_place = [
+        {(read.response.id, read.attribute): read for read in _reads(sample.responses, name, judgments)}
+        for name in pair
+    ]
+    places = [place for place in by_place[0] if place in by_place[1]]
+    pairs = [(place[0], by_place[0][place], by_place[1][place]) for place in places]
+    both = [(response, one, other) for response, one, other in pairs if one.judgments and other.judgments]
+    first, second = (list(_by_response((response, read[side].right) for response, *read in both)) for side in (0, 1))
+    numbers = [number for _, number in first]
+    rights = [[right for right, _ in side] for side in (first, second)]
+    found = paired_difference(rights[0], rights[1], numbers, resamples=how.resamples, seed=how.seed)
+    return Comparison(
+        first=pair[0],
+        second=pair[1],
+        judged=len(both),
+        responses=len(numbers),
+        first_share=sum(rights[0]) / len(both) if both else None,
+        second_share=sum(rights[1]) / len(both) if both else None,
+        difference=found.value,
+        interval=found.interval,
+        p_value=found.p_value,
+        permutations=how.resamples,
+        first_not_read=sum(not one.claim.judged and other.claim.judged for _, one, other in pairs),
+        second_not_read=sum(one.claim.judged and not other.claim.judged for _, one, other in pairs),
+    )
