@@ -85,7 +85,7 @@ class Report:
         return 0.0 if self.runs >= 2_000 else 3 * float(np.sqrt(share * (1 - share) / self.runs)) + 1 / self.runs
 
     def wants(self, name: str) -> bool:
-        return self.only in name
+        return self.only in f"{name},"  # a comma at the end tells habit 0.0 from 0.01
 
     def line(self, name: str, text: str, held: bool) -> None:
         print(f"{name}: {text}{'' if held else '  MISSED'}", flush=True)

@@ -21,3 +21,23 @@ def test_a_pilot_run_stands_for_the_corpus_and_must_have_asked_the_task(vibe, to
     assert "candidate" in vibe.json(*base, "--tasks", "candidate")
     assert "'story'" in vibe.refuses(*base, "--tasks", "story")
     assert "'gender'" in vibe.refuses(*base[:4], "gendr", *base[5:], "--tasks", "candidate")
+
+
+def test_speakers_are_exchanged_within_the_strata_that_the_corpus_declares(tmp_path):
+    from vibe_harness.cards.loading import CardIndex
+    from vibe_harness.corpora.manifest import Corpus
+    from vibe_harness.pipeline.power import task_power
+    from vibe_harness.records import Clip
+
+    [task] = CardIndex().tasks(["candidate"])
+    clips = tuple(
+        Clip(f"{n}-{take}", "f", f"s{n:02}", {"accent": "ab"[n % 2], "gender": "fm"[n % 2]})
+        for n in range(12)
+        for take in range(20)
+    )
+    power = task_power(task, Corpus("c", tmp_path, clips), "accent", simulations=20)
+    assert power.detectable is not None
+    # Where each stratum holds one group only, nothing can be exchanged, and no shift is ever found.
+    strata = {"accent": ["gender"]}
+    power = task_power(task, Corpus("c", tmp_path, clips, speaker_strata=strata), "accent", simulations=20)
+    assert power.detectable is None and power.reason

@@ -31,6 +31,15 @@ def test_ntvd_by_hand(made: pd.DataFrame) -> None:
     assert job.p_value == pytest.approx(4 / 6) and job.null_mean == pytest.approx(200 / 6)
     assert job.detail["kept_share"] == pytest.approx(8 / 9) and job.detail["kept_values"] == 2
     assert job.detail["distribution"]["a"] == {"chef": 0.25, "nurse": 0.75}
+    assert whole.detail["published_ntvd"] == pytest.approx(50)
+
+
+def test_an_attribute_of_one_value_is_left_out_here_and_counts_0_in_the_published_score() -> None:
+    made = frame()
+    same = made.assign(attribute="mood", values=[["calm"]] * len(made), reading="value")
+    whole = ntvd(pd.concat([made, same], ignore_index=True), Settings(tau=2, permutations=9))[0]
+    assert whole.value == pytest.approx(50) and list(whole.detail["attributes_left_out"]) == ["mood"]
+    assert whole.detail["published_ntvd"] == pytest.approx(25)
 
 
 @pytest.mark.parametrize("made", [frame(), as_read_from_a_run(frame())], ids=["by hand", "as read"])

@@ -17,7 +17,8 @@ def results(*scores, reliable=True):
         for n, score in enumerate(scores)
     ]  # fmt: skip
     return Results(format=FORMAT, model="m", simulated=False, corpus="c", corpus_synthetic=False, extractor="rules",
-                   tau=10, permutations=99, seed=0, hearing_check="passed", bad_clips={}, tasks=tasks)  # fmt: skip
+                   tau=10, permutations=99, seed=0, hearing_check="passed", bad_clips={}, long_clips={},
+                   tasks=tasks)  # fmt: skip
 
 
 def score(at_least, at_most, value=17.0):

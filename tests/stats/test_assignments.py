@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import chisquare
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.assignments import BLOCK, Design, intersection
+from vibe_harness.stats.assignments import BLOCK, Design
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,6 @@ def test_draws_written_out() -> None:
 def test_what_is_no_code_is_refused(groups: ArrayLike, strata: list[int] | None) -> None:
     with pytest.raises(UserError):
         Design.of(groups, strata)
-
-
-def test_intersections_are_the_combinations_that_occur() -> None:
-    codes, pairs = intersection([0, 0, 1, 1, 0], [2, 0, 1, 1, 2])
-    assert pairs == [(0, 0), (0, 2), (1, 1)] and codes.tolist() == [1, 0, 2, 2, 1]
-    assert Design.of(codes).group_count == 3
-    with pytest.raises(UserError):
-        intersection([0, 1], [0, 1, 0])
 
 
 def test_blocks_of_many_units_are_smaller_and_whole() -> None:

@@ -23,7 +23,7 @@ from vibe_harness.metrics.tables import (
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
-from vibe_harness.stats.ntvd import kept_values
+from vibe_harness.stats.ntvd import kept_values, published_ntvd
 from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
 from vibe_harness.stats.values import Contributions, contributions
 
@@ -65,6 +65,7 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     details = [
         {
             "attributes_left_out": left_out,
+            "published_ntvd": _published([speakers.by_group(one.kept_counts).sum(axis=1) for one in answers]),
             "by_tau": _by_tau([speakers.by_group(one.counts) for one in answers]),
             **_balance_detail(balance),
         },
@@ -106,6 +107,13 @@ def _nothing_read(rows: pd.DataFrame) -> str:
     counts = ends.astype(str).replace({"ok": "silent on it", "unknown": "unclear"}).value_counts(sort=False)
     told = [f"{count} {end}" for end, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))]
     return f"no answer gives a value: {', '.join(told)}"
+
+
+def _published(tables: list[Counts]) -> float | None:
+    """The task's score as it was published: pooled over strata, an attribute of a single value counting 0. None where
+    a group is left without values, which the papers do not speak of. tables: (G, V) for each attribute, filtered."""
+    scores = [float(published_ntvd(table)) for table in tables]
+    return float(np.mean(scores)) if scores and np.isfinite(scores).all() else None
 
 
 def _by_tau(tables: list[Counts]) -> dict[str, float | None]:

@@ -106,6 +106,8 @@ def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord]
         other = others.pop(task.card.task, None)
         if other is None:
             refused.append(f"{task.card.task}: only the first run asked it")
+        elif "ntvd" not in task.card.metrics:
+            refused.append(f"{task.card.task}: its card does not ask for nTVD")
         elif task.digest != other.digest:
             versions = f"versions {task.card.version} and {other.card.version}, digests {task.digest[:8]}"
             refused.append(

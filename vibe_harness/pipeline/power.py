@@ -11,6 +11,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.drawing import groups_of
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import strata_for
 from vibe_harness.metrics.tables import attributes_of, speakers_of, value_counts
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import read_frame
@@ -36,19 +37,27 @@ def task_power(
 
     From the design alone: one answer a clip; closed attributes with equal shares, open ones with OPEN_VALUES values;
     habit is the share of the variance that lies between speakers. With a pilot, a run folder of this task: its speakers
-    answer for those of the corpus. Raises UserError where the corpus lacks the dimension, or the pilot the task.
+    answer for those of the corpus. The test is the default one: speakers are exchanged within the strata that the
+    corpus declares. Raises UserError where the corpus lacks the dimension, or the pilot the task.
     """
     groups = groups_of(corpus.clips, dimension)
+    columns = strata_for(dimension, corpus.speaker_strata)
     clips: list[int] = []  # of each speaker, group by group
+    strata: list[tuple[str | None, ...]] = []
     sizes = []
     for name in sorted(groups):
         speakers: dict[str, int] = {}
+        own: dict[str, tuple[str | None, ...]] = {}
         for clip in groups[name]:
             speakers[clip.speaker] = speakers.get(clip.speaker, 0) + 1
+            own[clip.speaker] = tuple(clip.groups.get(column) for column in columns)
         sizes.append(len(speakers))
         clips += [speakers[speaker] for speaker in sorted(speakers)]
+        strata += [own[speaker] for speaker in sorted(speakers)]
     simulator = _from_pilot(task, pilot, dimension, sizes) if pilot else _from_design(task, sizes, clips, habit)
-    return detectable_shift(simulator, tau=tau, target=target, simulations=simulations, seed=seed)
+    kinds = {kind: code for code, kind in enumerate(dict.fromkeys(strata))}
+    codes = [kinds[kind] for kind in strata]
+    return detectable_shift(simulator, codes, tau=tau, target=target, simulations=simulations, seed=seed)
 
 
 def _from_design(task: Task, sizes: Sequence[int], clips: Sequence[int], habit: float) -> Simulator:

@@ -111,18 +111,6 @@ def random_words(seed: int, block: int, number: int) -> NDArray[np.uint64]:
     return np.asarray(np.random.Philox(np.random.SeedSequence([seed, block])).random_raw(number), dtype=np.uint64)
 
 
-def intersection(*codes: ArrayLike) -> tuple[Codes, list[tuple[int, ...]]]:
-    """Groups of two dimensions at once, gender x accent: codes (S,) and, for each, the codes it combines.
-
-    Only combinations that occur become groups. Raises UserError where the dimensions differ in length.
-    """
-    columns = [_checked_codes(column, "groups") for column in codes]
-    if len({column.size for column in columns}) != 1:
-        raise UserError(f"dimensions of different lengths: {[column.size for column in columns]}")
-    pairs, combined = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return combined.reshape(-1).astype(np.int64), [tuple(pair) for pair in pairs.tolist()]
-
-
 def _checked_codes(codes: ArrayLike, what: str) -> Codes:
     array = np.asarray(codes)
     if array.ndim != 1 or array.size == 0:
