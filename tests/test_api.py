@@ -92,7 +92,7 @@ VERBS_IN_PYTHON = {
     "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
     "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set",
 }  # fmt: skip
-ON_THE_COMMAND_LINE_ALONE = {"schema", "validate-extraction"}  # prints a file; serves a page for people
+ON_THE_COMMAND_LINE_ALONE = {"schema", "validate-extraction", "study"}  # prints a file; serves a page for people
 
 
 def test_every_verb_can_be_done_from_python() -> None:

@@ -33,7 +33,7 @@ def test_prepare_then_list_show_check_and_lexicon(command: Command, tmp_path: Pa
     assert "Figure: groups.svg" in command("corpus", "show", "crema-d", "--figure", "groups.svg", check=0).stdout
     drawn = (tmp_path / "groups.svg").read_text(encoding="utf-8")
     assert "race: african american" in drawn and "1 of 1 speakers" in drawn and drawn.startswith("<svg")
-    assert "cannot be used: No such file" in command.refuses("corpus", "show", "crema-d", "--figure", "no/x.svg")
+    assert "cannot be written" in command.refuses("corpus", "show", "crema-d", "--figure", "groups.svg/x.svg")
     assert "3 of 3 clips can be used" in command("corpus", "check", "crema-d", check=0).stdout
     assert "0 of 2 sentences" in command("corpus", "lexicon", "crema-d", check=0).stdout
     (tmp_path / "words.txt").write_text("[gender]\ndoctor\n", encoding="utf-8")

@@ -62,7 +62,8 @@ def entry(record: RunRecord, name: str, tasks: Sequence[TaskResult], **asked: An
     corpus = asked.get("corpus", "crema-d")
     results = Results(
         format=1, model=name, simulated=False, corpus=corpus, corpus_synthetic=False, extractor="rules",
-        tau=asked.pop("tau", 10), permutations=M, seed=0, hearing_check="passed", bad_clips={}, tasks=tasks,
+        tau=asked.pop("tau", 10), permutations=M, seed=0, hearing_check="passed", bad_clips={}, long_clips={},
+        tasks=tasks,
     )  # fmt: skip
     first = record.tasks[0]
     kinds = {one.task: "choice" if one.task == "stereoset" else "open_ended" for one in tasks}
@@ -132,6 +133,25 @@ def test_another_card_is_another_column(record: RunRecord) -> None:
     assert [one.label for one in block.columns] == ["story (card story-)", "story (card 9f oth)"]
     assert [[cell and cell.value for cell in row.cells] for row in block.rows] == [[1.0, None], [None, 2.0]]
     assert [row.mean for row in block.rows] == [None, None]
+
+
+def test_values_counted_under_other_aliases_are_another_column(record: RunRecord) -> None:
+    other = task("story", {"x": 2.0}, alias_files={"x": "story/x.yaml@99"})
+    board = build_board([entry(record, "a", [task("story", {"x": 1.0})]), entry(record, "b", [other])])
+    assert [len([cell for cell in row.cells if cell]) for row in board.blocks[0].rows] == [1, 1]
+    assert len({one.label for one in board.blocks[0].columns}) == 2
+
+
+def test_a_choice_task_is_one_test_however_many_figures_it_has(record: RunRecord) -> None:
+    figures = [
+        Score(metric="slifs", value=90.0),
+        *(Score(metric=m, value=8.0, p_value=0.01) for m in ("slbs", "parity")),
+    ]
+    board = build_board(
+        [entry(record, "a", [task("stereoset", {}, scores=figures), task("advisory", {"x": 1.0}, 0.04)])]
+    )
+    assert board.family.tests == 2
+    assert {cell.adjusted_p for cell in board.blocks[0].rows[0].cells if cell} == {None, 0.02, 0.04}
 
 
 def test_two_runs_of_one_model_are_told_apart_by_what_differs(record: RunRecord) -> None:
@@ -228,4 +248,7 @@ def test_the_command_builds_what_it_can(run: RunFolder, tmp_path: Path, quick: Q
     for file in site.rglob("*.*"):
         if file.suffix not in (".png", ".svg"):
             assert answer[:40] not in file.read_text(encoding="utf-8"), file  # aggregates only
+    quick("leaderboard", run.path, "--output", site, "--include-simulated", "--include-answers", check=0)
+    [page] = (site / "answers").iterdir()
+    assert f'href="answers/{page.name}"' in (site / "index.html").read_text(encoding="utf-8")
     assert "nothing to show" in quick.refuses("leaderboard", "--output", site)

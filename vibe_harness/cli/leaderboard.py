@@ -15,7 +15,10 @@ from vibe_harness.errors import UserError
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the pages and files.")
 @click.option("--include-simulated", is_flag=True, help="Show runs of simulated models too.")
 @click.option("--include-published", is_flag=True, help="Show the papers' figures beside, marked as published.")
-def command(runs: tuple[Path, ...], output: Path, include_simulated: bool, include_published: bool) -> int:
+@click.option("--include-answers", is_flag=True, help="Add the page of each run: single answers, not to be published.")
+def command(
+    runs: tuple[Path, ...], output: Path, include_simulated: bool, include_published: bool, include_answers: bool
+) -> int:
     """Set the run folders RUNS beside one another: models against tasks, by corpus and dimension.
 
     Exit code 1 where something was left out; the rest is built.
@@ -33,5 +36,6 @@ def command(runs: tuple[Path, ...], output: Path, include_simulated: bool, inclu
         click.echo(f"vibe-harness: left out: {plain(f'{one.path}: {one.why}')}", err=True)
     if not board.blocks:
         raise UserError("nothing to show: name at least one run folder with scores, or ask for --include-published")
-    echo(write_site(output, board, entries, published_beside() if include_published else (), progress))
+    beside = published_beside() if include_published else ()
+    echo(write_site(output, board, entries, beside, progress, answers=include_answers))
     return 1 if board.left_out else 0

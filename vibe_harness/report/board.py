@@ -10,10 +10,9 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.report.board_runs import Entry, LeftOut, flat, model_labels
-from vibe_harness.report.stars import Family, family_of, stars
+from vibe_harness.report.stars import Family, family_of, stars, tested
 
 MAIN = "ntvd"
-BESIDE = ("refusal_ntvd", "diversity")  # metrics that are told beside the scores, not in a column of their own
 NOT_SETTINGS = ("model", "tasks", "variants", "seed", "corpus", "limit")  # parts of a question that stand elsewhere
 
 
@@ -24,7 +23,7 @@ class Column:
     task: str
     metric: str
     variant: str
-    digest: str | None  # of the task's card; None for published figures
+    digest: str | None  # of the task's card and alias files; None for published figures
     kind: str  # of the task
     label: str
     compared: bool = True  # False where the models' means are over different attributes
@@ -154,10 +153,8 @@ def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, s
             place = (entry.results.corpus, result.dimension, digest(settings))
             draft = drafts.setdefault(place, _Draft(settings, {}, {}, {}))
             draft.kinds.update(kinds)
-            for score in result.scores:
-                if score.attribute is not None or score.metric in BESIDE:
-                    continue
-                key = (result.task, score.metric, result.variant, result.task_digest)
+            for score in tested(result):
+                key = (result.task, score.metric, result.variant, _card(result))
                 held = draft.found.setdefault(key, {})
                 if entry.identity in held:
                     words = f"its {result.task} by {result.dimension} is shown from another run of the same question"
@@ -166,6 +163,11 @@ def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, s
                 held[entry.identity] = (score, result)
                 draft.entries.setdefault(entry.identity, entry)
     return drafts
+
+
+def _card(result: TaskResult) -> str:
+    """Digest of the task's card and, after a "+", of the alias files that its values were counted under."""
+    return f"{result.task_digest}+{digest(dict(result.alias_files), 6)}" if result.alias_files else result.task_digest
 
 
 def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
@@ -244,7 +246,8 @@ def _columns(found: Found, kinds: Mapping[str, str]) -> Iterator[tuple[Column, M
         if variant != "default" or len({other[2] for other in others}) > 1:
             label += f" / {variant}"
         if len({other[3] for other in others}) > 1:
-            label += f" (card {str(card)[:6]})"
+            name, plus, aliases = str(card).partition("+")
+            label += f" (card {name[:6]}{plus}{aliases})"
         column = Column(task=task, metric=metric, variant=variant, digest=card, kind=kinds[task], label=label)
         sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
         if metric != MAIN or len(sets) < 2:

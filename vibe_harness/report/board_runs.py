@@ -59,7 +59,7 @@ def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) 
             if entry.results.simulated and not simulated:
                 left_out.append(LeftOut(path, "a simulated model, shown only with --include-simulated"))
                 continue
-            same = digest([dict(entry.asked), entry.results.tau, _dimensions(entry)])
+            same = digest([dict(entry.asked), entry.results.tau, _places(entry)])
             if same in seen:
                 left_out.append(LeftOut(path, f"the same run as {seen[same].name}, which is shown"))
                 continue
@@ -76,8 +76,8 @@ def _read(path: Path) -> Entry:
     return Entry(path=path, results=read_results(folder.results), record=record, asked=asked)
 
 
-def _dimensions(entry: Entry) -> list[list[str]]:
-    return sorted([task.task, task.variant, task.dimension] for task in entry.results.tasks)
+def _places(entry: Entry) -> list[list[str]]:
+    return sorted([task.task, task.variant, task.dimension, str(task.alias_files)] for task in entry.results.tasks)
 
 
 def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
@@ -99,5 +99,6 @@ def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
 def flat(prefix: str, value: Any) -> list[tuple[str, str]]:
     """Nested settings as (dotted name, text)."""
     if isinstance(value, Mapping):
-        return [pair for key, inner in value.items() for pair in flat(f"{prefix}.{key}" if prefix else str(key), inner)]
+        names = {key: f"{prefix}.{key}" if prefix and key != prefix else str(key) for key in value}
+        return [pair for key, inner in value.items() for pair in flat(names[key], inner)]
     return [(prefix, str(value))]

@@ -17,12 +17,11 @@ from vibe_harness.records import Score
 from vibe_harness.report.board_runs import NO_SCORES
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.stars import Family, family_of, stars
+from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested, wholes
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
 MAX_VALUES = 12  # values of an attribute that are drawn
-BESIDE = ("diversity",)  # metrics told in the columns of others
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +37,18 @@ class Shift:
     hidden: int  # values that are not drawn
 
 
-def write_run_page(folder: RunFolder, output: Path) -> None:
-    """Write the page of a run. Raises UserError where the run has no scores, or a file of it is damaged, and where
-    another process works in its folder."""
+def write_run_page(folder: RunFolder, output: Path, *, clips: bool = True) -> None:
+    """Write the page of a run.
+
+    clips: play them from where the corpus lies, where its licence lets them be passed on; else their paths are shown.
+
+    Raises UserError where the run has no scores, a file of it is damaged, or another process works in its folder.
+    """
     record = folder.record()  # before a lock is laid into what is no run folder
     if not folder.results.is_file():
         raise UserError(f"{folder.path}: {NO_SCORES}")
     with folder.locked():
-        samples = pack_samples(folder, record, output.parent)
+        samples = pack_samples(folder, record, output.parent if clips else None)
         checked = read_run_validation(folder)
         stale = checked.stale(folder) if checked else None
         page = run_page(read_results(folder.results), record, _heard(folder), samples, checked, stale)
@@ -61,18 +64,13 @@ def run_page(
 
     heard: clip and answer of the hearing check. checked: what people judged; stale: why that is of an earlier state.
     """
-    family = family_of([score for task in results.tasks for score in wholes(task)])
+    family = family_of([score for task in results.tasks for score in tested(task)])
     return environment().get_template("run.html.j2").render(
         results=results, record=record, heard=heard, samples=samples, family=family, beside=BESIDE,
         summary=list(_summary(results, family)), checked=checked, stale=stale,
         tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
         script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip
-
-
-def wholes(task: TaskResult) -> list[Score]:
-    """The scores of the task as a whole, but for those told beside it."""
-    return [score for score in task.scores if score.attribute is None and score.metric not in ("refusal_ntvd", *BESIDE)]
 
 
 def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
@@ -100,9 +98,9 @@ def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
     return "more than chance gives" if p_value < ALPHA else "no more than chance gives"
 
 
-def _varied(task: TaskResult) -> dict[str, Score]:
-    """Attribute -> how varied its answers are."""
-    return {score.attribute: score for score in task.scores if score.metric == "diversity" and score.attribute}
+def _varied(task: TaskResult) -> dict[str | None, Score]:
+    """Attribute -> how varied its answers are; None -> how alike the responses are."""
+    return {score.attribute: score for score in task.scores if score.metric == "diversity"}
 
 
 def shifts_of(task: TaskResult) -> Iterator[Shift]:

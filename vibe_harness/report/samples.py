@@ -51,11 +51,11 @@ def may_be_passed_on(licence: str | None) -> bool:
     return licence is not None and all(MAY_BE_PASSED_ON.match(part.strip()) for part in licence.split(";"))
 
 
-def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path) -> Samples:
+def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path | None) -> Samples:
     """The answers of a run with their extracted values and clips.
 
-    page_folder: where the page will lie; clips are named from there. Raises UserError where a file of the run is
-    missing or damaged.
+    page_folder: where the page will lie, so that it finds the clips; None for a page that plays none. Raises UserError
+    where a file of the run is missing or damaged.
     """
     tasks, attributes, values, outcomes = _Codes(), _Codes(), _Codes(), _Codes()
     clips, clip_columns = _clips(folder.clips, record)
@@ -93,10 +93,15 @@ def _packed(data: Any) -> str:
     return base64.b64encode(deflate.compress(text) + deflate.flush()).decode("ascii")
 
 
-def _sound(record: RunRecord, page_folder: Path) -> str | None:
+def _sound(record: RunRecord, page_folder: Path | None) -> str | None:
     """The folder of the clips as seen from the page; None where they may not be passed on, or are not there."""
     folder = record.corpus_folder
-    if folder is None or not Path(folder).is_dir() or not may_be_passed_on(record.corpus_licence):
+    if (
+        page_folder is None
+        or folder is None
+        or not Path(folder).is_dir()
+        or not may_be_passed_on(record.corpus_licence)
+    ):
         return None
     return Path(os.path.relpath(folder, page_folder.resolve())).as_posix()
 

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from vibe_harness.cards.digest import digest
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.report.board import Block, Board, Cell
 from vibe_harness.report.board_runs import Entry
 from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
@@ -26,15 +27,24 @@ from vibe_harness.report.relations import (
     task_relations,
     tau_rows,
 )
+from vibe_harness.report.run_page import write_run_page
 from vibe_harness.stats.agreement import TAUS
 
 FILES = ("leaderboard.csv", "leaderboard.json", "leaderboard.md", "leaderboard.tex")
 
 
 def write_site(
-    output: Path, board: Board, entries: Sequence[Entry], published_beside: Sequence[Beside], progress: Progress
+    output: Path,
+    board: Board,
+    entries: Sequence[Entry],
+    published_beside: Sequence[Beside],
+    progress: Progress,
+    *,
+    answers: bool = False,
 ) -> Path:
     """Write index.html, a page for each model, the files of the same figures and the figures; returns the index.
+
+    answers: the page of each run too, with its single answers; else there are aggregates only.
 
     Raises UserError where a file cannot be written.
     """
@@ -53,6 +63,7 @@ def write_site(
     }
     shared = {"version": version("vibe-harness")}
     page = templates.get_template("model.html.j2")
+    samples = _answers(output, entries, progress) if answers else []
     with progress.stage("writing pages", len(pages) + len(board.blocks)) as tick:
         for key, name in pages.items():
             own = [entry for entry in entries if entry.identity == key]
@@ -68,10 +79,26 @@ def write_site(
         index = templates.get_template("leaderboard.html.j2").render(
             board=board, pages=pages, correlations=correlations, tau=tau, taus=TAUS, reference=REFERENCE,
             agreement=agreement, beside=beside, coverage=_coverage(board), prompts=_prompts(entries), files=FILES,
-            figures=figures, samples=[], script="tables.js", **shared,
+            figures=figures, samples=samples, script="tables.js", **shared,
         )  # fmt: skip
         _write(output / "index.html", index)
     return output / "index.html"
+
+
+def _answers(output: Path, entries: Sequence[Entry], progress: Progress) -> list[str]:
+    """Write the page of each run, without its clips; its file, as the index names it."""
+    files = []
+    with progress.stage("writing pages of runs", len(entries)) as tick:
+        for number, entry in enumerate(entries, 1):
+            name = _file_name(f"{number}-{entry.results.model}-{entry.results.corpus}")
+            write_run_page(RunFolder(entry.path), output / "answers" / f"{name}.html", clips=False)
+            files.append(f"answers/{name}.html")
+            tick(1)
+    return files
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", text).strip("-.")[:60]
 
 
 def _figures(output: Path, number: int, block: Block) -> list[str]:
@@ -81,7 +108,7 @@ def _figures(output: Path, number: int, block: Block) -> list[str]:
     figure = board_figure(block)
     if figure is None:
         return []
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{number}-{block.dimension}-{block.corpus}")[:60]
+    name = _file_name(f"{number}-{block.dimension}-{block.corpus}")
     return [f"figures/{path.name}" for path in save_figure(figure, output / "figures" / name)]
 
 
@@ -96,7 +123,7 @@ def _page_names(board: Board) -> dict[str, str]:
     for block in board.blocks:
         for row in block.rows:
             if not block.published and row.key not in names:
-                plain = re.sub(r"[^A-Za-z0-9.-]+", "-", row.model).strip("-.")[:60]
+                plain = _file_name(row.model)
                 names[row.key] = f"{plain}-{digest(row.key, 6)}.html" if plain != row.model else f"{plain}.html"
     return names
 
@@ -116,7 +143,10 @@ def _coverage(board: Board) -> list[dict[str, Any]]:
     for block in board.blocks:
         if block.published:
             continue
-        shown = [i for i, column in enumerate(block.columns) if not column.common]
+        first: dict[tuple[str, str, str | None], int] = {}  # one column a task, whatever it was measured by
+        for index, column in enumerate(block.columns):
+            first.setdefault((column.task, column.variant, column.digest), index)
+        shown = list(first.values())
         rows = [(row.model, row.hearing_check, [_read(row.cells[i]) for i in shown]) for row in block.rows]
         tables.append({"name": block.name, "labels": [block.columns[i].label for i in shown], "rows": rows})
     return tables
@@ -126,7 +156,11 @@ def _read(cell: Cell | None) -> dict[str, Any] | None:
     if cell is None or cell.result is None:
         return None
     refusing = next((score.value for score in cell.result.scores if score.metric == "refusal_ntvd"), None)
-    return {"read": cell.with_value, "reliable": cell.reliable, "refusing": refusing}
+    alike = next((s.detail for s in cell.result.scores if s.metric == "diversity" and s.attribute is None), {})
+    return {
+        "read": cell.with_value, "reliable": cell.reliable, "refusing": refusing,
+        "alike": alike.get("identical_share"),
+    }  # fmt: skip
 
 
 def _prompts(entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vibe_harness.errors import UserError
+from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.stats.adjust import adjusted
 
+BESIDE = ("refusal_ntvd", "diversity")  # metrics told beside a task's own figures
 LEVELS = ((0.001, "**"), (0.05, "*"))  # those of VIBE, version 1, Table 1
 LEGEND = "* adjusted p under 0.05, ** under 0.001"
 
@@ -26,6 +28,24 @@ class Family:
         if self.refused:
             return f"No stars: {self.refused}."
         return f"{LEGEND} (Benjamini and Hochberg over {self.tests} tests)."
+
+
+def wholes(task: TaskResult) -> list[Score]:
+    """The scores of the task as a whole, but for those told beside it."""
+    return [score for score in task.scores if score.attribute is None and score.metric not in BESIDE]
+
+
+def tested(task: TaskResult) -> list[Score]:
+    """`wholes`, of which one alone has a p: the first that was tested stands for the task in the family.
+
+    The figures of a choice task (its share and its deviation from parity, say) are of one test.
+    """
+    scores, first = wholes(task), True
+    for place, score in enumerate(scores):
+        if score.p_value is not None and not first:
+            scores[place] = replace(score, p_value=None)
+        first = first and score.p_value is None
+    return scores
 
 
 def family_of(scores: Sequence[Score]) -> Family:

@@ -71,7 +71,9 @@
     say(`${shown} rows`);
   });
   for (const box of document.querySelectorAll("[data-show]")) {
-    box.addEventListener("change", () => document.body.classList.toggle(`show-${box.dataset.show}`, box.checked));
+    const follow = () => document.body.classList.toggle(`hide-${box.dataset.show}`, !box.checked);
+    box.addEventListener("change", follow);
+    follow();
   }
   const controls = document.getElementById("controls");
   if (controls) controls.hidden = false;
