@@ -14,6 +14,7 @@ import jinja2.meta
 import jinja2.sandbox
 
 from vibe_harness.cards.paths import find_file
+from vibe_harness.cards.text_file import read_text
 from vibe_harness.errors import UserError
 
 LONGEST = 1_000_000  # letters of a rendered template
@@ -56,12 +57,7 @@ class TemplateSet:
         path = find_file(self.roots, name)
         if name in self._parsed:
             return self._parsed[name].text, str(path), None
-        try:
-            return path.read_text(encoding="utf-8"), str(path), None
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from None
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        return read_text(path), str(path), None
 
     def sources(self, name: str) -> dict[str, str]:
         """The text of a template and of all that it includes, imports or extends, by name.

@@ -84,16 +84,16 @@ def command(
 
 def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: bool) -> None:
     """Set the runs that are done beside one another."""
-    from vibe_harness.cli.leaderboard import command as leaderboard
+    from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.report.leaderboard import make_leaderboard
 
     done = [one.cell.folder for one in found if one.state == "done"]
     runs = [folder for folder in done if include_simulated or not RunFolder(folder).record().model.simulated]
     if not runs:
         return
-    click.get_current_context().invoke(
-        leaderboard, runs=tuple(runs), output=output / "leaderboard", include_simulated=include_simulated
-    )
+    page, _ = make_leaderboard(runs, output / "leaderboard", TerminalProgress(), include_simulated=include_simulated)
+    echo(page)
 
 
 def _plain(one: Progressed) -> dict[str, object]:

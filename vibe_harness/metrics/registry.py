@@ -28,6 +28,7 @@ class Settings:
     permutations: int = 10_000
     seed: int = 0
     speaker_strata: tuple[str, ...] = ()  # columns within which speakers are permuted
+    conditions: tuple[str, ...] = ()  # of a choice task: its other variables, besides the one under test
     strata: tuple[str, ...] = ()  # columns that vary from clip to clip: evened out where unbalanced (metrics.balance)
     trust_remote_code: bool = False  # run the Python code of an "evaluate:" metric that a card names
     also_test: tuple[str, ...] = ()  # published tests beside the default one: names of metrics.published.TESTS
@@ -50,12 +51,17 @@ class Metric:
     compute: takes a frame of observations and settings, gives scores. The frame has one row per response and
     attribute with the columns request, clip, speaker, group, attribute, outcome, reading, raw, values, sentence_id
     and group_NAME; `group` is the group under test and never missing.
-    kinds: the kinds of task that can feed it.
+    kinds: the kinds of task that can feed it. A choice task gives one row per response, with further columns: choice
+    (name of the option that was chosen, or None), right (that of the right one, where the task has a key), place (at
+    which the chosen one stood, from 1; 0 for none), letter, order, item; and frame.attrs["options"], all their names.
+    options, key: what a choice task must have for it: options of these names, a right answer.
     """
 
     compute: Callable[[pd.DataFrame, Settings], list[Score]]
     summary: str
     kinds: tuple[str, ...] = ("open_ended",)
+    options: tuple[str, ...] = ()
+    key: bool = False
 
 
 METRICS: Registry[Metric] = Registry(
@@ -65,6 +71,17 @@ METRICS: Registry[Metric] = Registry(
         "ntvd": "vibe_harness.metrics.ntvd:NTVD",
         "refusal_ntvd": "vibe_harness.metrics.refusal_ntvd:REFUSAL_NTVD",
         "diversity": "vibe_harness.metrics.diversity:DIVERSITY",
+        "slifs": "vibe_harness.metrics.stereotypes:SLIFS",
+        "slms": "vibe_harness.metrics.stereotypes:SLMS",
+        "slbs": "vibe_harness.metrics.stereotypes:SLBS",
+        "slbs_binomial": "vibe_harness.metrics.stereotypes:SLBS_BINOMIAL",
+        "parity_deviation": "vibe_harness.metrics.stereotypes:PARITY_DEVIATION",
+        "choice_by_place": "vibe_harness.metrics.places:CHOICE_BY_PLACE",
+        "accuracy": "vibe_harness.metrics.consistency:ACCURACY",
+        "question_entropy": "vibe_harness.metrics.consistency:QUESTION_ENTROPY",
+        "apes": "vibe_harness.metrics.consistency:APES",
+        "fleiss_kappa": "vibe_harness.metrics.consistency:FLEISS_KAPPA",
+        "fleiss_kappa_averaged": "vibe_harness.metrics.consistency:FLEISS_KAPPA_AVERAGED",
     },
 )
 
