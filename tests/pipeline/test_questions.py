@@ -140,7 +140,7 @@ def test_items_are_drawn_whole() -> None:
 
 
 def test_words_in_place_of_sound_bring_the_options_into_the_prompt(tmp_path: Path) -> None:
-    """Text-only mode writes the question and the options; the cascade hears the question and has the options written."""
+    """Text-only mode writes question and options; the cascade hears the question and reads the options."""
     found, clips = task("biasinear"), [heard(row(), tmp_path)]
     for modality in ("transcript", "cascade"):
         [asked] = Plan(INDEX.model("server"), [found], {found.name: ("standard",)}, clips, 0, modality).requests()
