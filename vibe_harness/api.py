@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
-from vibe_harness.errors import UserError
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.prepare import Question, prepare
@@ -49,6 +48,7 @@ def evaluate(
     max_requests: int | None = None,
     executor: str = "local",
     executor_args: Mapping[str, Any] | None = None,
+    trust_remote_code: bool = False,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -77,6 +77,7 @@ def evaluate(
         max_requests=max_requests,
         executor=executor,
         executor_args=executor_args or {},
+        trust_remote_code=trust_remote_code,
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )
@@ -162,6 +163,7 @@ def write_leaderboard(
     *,
     include_simulated: bool = False,
     include_published: bool = False,
+    figures: bool = False,
     include_answers: bool = False,
     progress: Progress | None = None,
 ) -> Path:
@@ -170,18 +172,13 @@ def write_leaderboard(
     The arguments are the options of `vibe-harness leaderboard`. A run that cannot be shown is left out, and the pages
     say so. Raises UserError where there is nothing to show.
     """
-    from vibe_harness.report.board import build_board
-    from vibe_harness.report.board_runs import read_entries
-    from vibe_harness.report.published import published_beside, published_blocks
-    from vibe_harness.report.site import write_site
+    from vibe_harness.report.leaderboard import make_leaderboard
 
-    progress = progress or Progress()
-    entries, left_out = read_entries([Path(run) for run in runs], progress, simulated=include_simulated)
-    board = build_board(entries, left_out, published_blocks() if include_published else ())
-    if not board.blocks:
-        raise UserError("nothing to show: name at least one run folder with scores, or ask for include_published")
-    beside = published_beside() if include_published else ()
-    return write_site(Path(output), board, entries, beside, progress, answers=include_answers)
+    page, _ = make_leaderboard(
+        [Path(run) for run in runs], Path(output), progress or Progress(), include_simulated=include_simulated,
+        include_published=include_published, figures=figures, include_answers=include_answers,
+    )  # fmt: skip
+    return page
 
 
 def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:

@@ -7,19 +7,22 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.choice_corpora import Row, quiz, whole_stereoset
 from tests.corpora.test_biasinear import _layout as biasinear_layout
 from tests.support import needs_recordings
 from vibe_harness import evaluate
+from vibe_harness.corpora.audio import decode
 from vibe_harness.corpora.card import load_corpus_card
 from vibe_harness.corpora.preparing import prepare
+from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.results import Results, TaskResult, read_results
 from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.records import Score
+from vibe_harness.records import Score, Waveform
 
 KNOWS = {"knows": 1, "refusal_rate": 0, "breakage_rate": 0}
 
@@ -235,6 +238,11 @@ def test_a_question_too_long_with_its_options_for_the_model(tmp_path: Path) -> N
         run(manifest, tmp_path / "run", model_args={"max_seconds": 3})
 
 
+def test_a_corpus_without_the_columns_of_the_task(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"the corpus 'demo' has no column 'item', which the task 'spoken_stereoset'"):
+        evaluate("simulated", ["spoken_stereoset"], "demo", dimensions=["gender"], output_path=tmp_path / "run")
+
+
 def test_kinds_are_not_mixed_in_one_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="start a run for each kind"):
         evaluate("simulated", ["biasinear", "story"], quiz(tmp_path / "quiz"), output_path=tmp_path / "run")
@@ -290,3 +298,19 @@ def test_a_person_sees_a_table_a_page_and_a_board(tmp_path: Path, capsys: pytest
     assert "accuracy" in out and "fleiss_kappa_averaged" in out and "nTVD" not in out
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "biasinear" in page and "accuracy" in page
+
+
+def test_options_are_changed_along_with_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
+    source = biasinear_layout(tmp_path / "source", samples=1)
+    for name, given in (("biasinear", str(source)), ("biasinear-quiet", None)):
+        card, path = load_corpus_card(name)
+        prepare(card, path, given, tmp_path / "data" / "corpora" / name, 2)
+    before, after = find_corpus("biasinear"), find_corpus("biasinear-quiet")
+    for old, new in zip(before.clips, after.clips, strict=True):
+        for column in ("option_a_file", "option_d_file"):
+            loud, quiet = (decode(c.root / one.groups[column]) for c, one in ((before, old), (after, new)))
+            assert isinstance(loud, Waveform) and isinstance(quiet, Waveform)
+            np.testing.assert_allclose(quiet.samples, loud.samples / 2, atol=1e-6)
+    [results] = evaluate("simulated", ["biasinear"], "biasinear-quiet", permutations=10, output_path=tmp_path / "run")
+    assert sum(group.requests for group in results.tasks[0].groups.values()) == 28

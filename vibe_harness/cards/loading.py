@@ -271,7 +271,7 @@ class CardIndex:
 def _sample_options(choice: ChoicePart | None) -> tuple[Option, ...]:
     """Options to render a prompt with where no clip is at hand."""
     names = choice.options if choice else ()
-    return tuple(Option(LETTERS[place], name, f"[{name}]") for place, name in enumerate(names))
+    return tuple(Option(LETTERS[place], name, f"[option {place + 1}]") for place, name in enumerate(names))
 
 
 def label_files(roots: Sequence[Path], choice: ChoicePart) -> dict[str, Path]:

@@ -77,14 +77,18 @@ def option_file(choice: ChoicePart, clip: Clip, content: str) -> str:
     return clip.groups[column]
 
 
-def row_fault(choice: ChoicePart, clip: Clip) -> str | None:
-    """Why a row cannot be asked, in words; None where it can."""
+def needed_columns(choice: ChoicePart) -> list[str]:
+    """The columns that a choice card takes from the manifest."""
     needed = [choice.item, *(column.text for column in choice.options.values())]
     if choice.speech:
         needed += [str(column.audio) for column in choice.options.values()]
     needed += [choice.order_column] if choice.order_column else []
-    needed += [choice.key.column] if choice.key else []
-    absent = [column for column in needed if not clip.groups.get(column)]
+    return needed + ([choice.key.column] if choice.key else [])
+
+
+def row_fault(choice: ChoicePart, clip: Clip) -> str | None:
+    """Why a row cannot be asked, in words; None where it can."""
+    absent = [column for column in needed_columns(choice) if not clip.groups.get(column)]
     if absent:
         return f"nothing in the column '{absent[0]}'"
     if choice.order_column and clip.groups[choice.order_column] not in ROW_ORDERS:

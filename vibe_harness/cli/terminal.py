@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from vibe_harness.records import Score
 
 
+MOST_VALUES = 3
+"""Values told for an attribute, those that add most to its score."""
+
+
 class TerminalProgress(Progress):
     """A bar for each stage with the time left, shown once a stage lasts longer than two seconds."""
 
@@ -130,10 +134,6 @@ def _beside(score: Score) -> list[str]:
         if shown:
             lines.append(f"{score.attribute}: {'; '.join(shown)}")
     return lines
-
-
-MOST_VALUES = 3
-"""Values told for an attribute, those that add most to its score."""
 
 
 def _shift(part: Mapping[str, Any]) -> str:

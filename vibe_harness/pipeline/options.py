@@ -9,7 +9,7 @@ from itertools import chain
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.offers import right_option, row_fault
+from vibe_harness.cards.offers import needed_columns, right_option, row_fault
 from vibe_harness.cards.schema import ChoicePart, ModelCard
 from vibe_harness.cards.spelling import fold
 from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
@@ -21,6 +21,7 @@ from vibe_harness.pipeline.plan import HeardClip, HeardPart
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.questions import spoken_seconds
 from vibe_harness.records import Clip
+from vibe_harness.registry import did_you_mean
 
 SHOWN = 20  # faults named in a message; the rest is counted
 
@@ -58,6 +59,7 @@ def check_options(
         if choice is None:
             continue
         _check_metrics(task, choice)
+        _check_columns(task, choice, corpus)
         found = {o.clip.id: BadAudio(Fault.OPTIONS, said) for o in kept if (said := row_fault(choice, o.clip))}
         kept = [one for one in kept if one.clip.id not in found]
         _check_keys(task, choice, [one.clip for one in kept])
@@ -76,6 +78,17 @@ def check_options(
         told = [f"corpus '{corpus.name}': {len(faults)} rows cannot be asked:", *lines, *more]
         raise UserError("\n".join([*told, "Mend them, or leave them out with --skip-bad-clips"]))
     return kept, {**bad, **faults}
+
+
+def _check_columns(task: Task, choice: ChoicePart, corpus: Corpus) -> None:
+    """Raise UserError where the corpus as a whole lacks a column of the card: it is not one that the task can ask."""
+    columns = {name for clip in corpus.clips for name in clip.groups}
+    for name in needed_columns(choice):
+        if name not in columns:
+            raise UserError(
+                f"the corpus '{corpus.name}' has no column '{name}', which the task '{task.name}' takes its options "
+                f"from. {did_you_mean(name, columns)}"
+            )
 
 
 def _check_metrics(task: Task, choice: ChoicePart) -> None:

@@ -53,6 +53,7 @@ class Question:
     max_requests: int | None = None  # ask the model no more than this, this time
     executor: str = "local"
     executor_args: Mapping[str, Any] = field(default_factory=dict)
+    trust_remote_code: bool = False  # run Python code that a card names: of a metric, or of a model's repository
     include_path: Sequence[Path] = ()
     output_path: Path | None = None
 
@@ -88,11 +89,15 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
     if not model.audio:
         raise UserError(f"model '{model.model}' takes no audio: it can be an --extractor, not the --model")
     tasks = index.tasks(question.tasks)
-    metrics_of(tasks)
+    metrics_of(tasks, trust_remote_code=question.trust_remote_code)
     for task in tasks:
         _variants(task, question.prompt_variant)
     extractor = question.extractor or _default_extractor(model, tasks)
-    find_extractor(extractor, index)
+    reader = find_extractor(extractor, index)
+    if not question.trust_remote_code:
+        _check_runs_no_code(model, question.model_args)
+        if reader is not None:
+            _check_runs_no_code(reader, {})
     chosen = choose_corpora(question.corpus or model.corpus, tasks, question.dimensions)
     prepared = []
     for corpus, own in chosen:
@@ -158,6 +163,21 @@ def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
     return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
 
 
+def _check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
+    """Raise UserError where a model card would have code of the model's repository run, and the person did not say so.
+
+    own: arguments that the person typed, which are the person's word.
+    """
+    engine = card.args.get("engine")
+    by_argument = card.args.get("trust_remote_code") and "trust_remote_code" not in own
+    by_engine = isinstance(engine, Mapping) and engine.get("trust_remote_code") and "engine" not in own
+    if by_argument or by_engine:
+        raise UserError(
+            f"the model '{card.model}' ({card.id}) runs Python code from its repository: read it, then allow it with "
+            "--trust-remote-code"
+        )
+
+
 def record_of(prepared: Prepared, requests: str) -> RunRecord:
     """What the run folder keeps of a question, so that it can be scored again without anything else.
 
@@ -207,7 +227,12 @@ def _long_clips(prepared: Prepared) -> dict[str, int]:
 
 def settings_of(question: Question) -> Settings:
     """The scoring settings that a question asks for."""
-    return Settings(tau=question.tau, permutations=question.permutations, seed=question.seed)
+    return Settings(
+        tau=question.tau,
+        permutations=question.permutations,
+        seed=question.seed,
+        trust_remote_code=question.trust_remote_code,
+    )
 
 
 def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:

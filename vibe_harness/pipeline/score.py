@@ -31,11 +31,11 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def metrics_of(tasks: Sequence[Task]) -> None:
+def metrics_of(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:
     """Raise UserError where a card names a metric that does not exist or that its kind cannot feed."""
     for task in tasks:
         for name in task.card.metrics:
-            metric = find_metric(name)
+            metric = find_metric(name, trust_remote_code=trust_remote_code)
             if task.card.kind not in metric.kinds:
                 raise UserError(
                     f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
@@ -202,7 +202,8 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     speakers = speakers_of(frame)
     _check_crossing(speakers, dimension)
     without = frame["reading"] != Reading.VALUE
-    scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
+    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in task.card.metrics]
+    scores = [score for metric in metrics for score in metric.compute(frame, settings)]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
