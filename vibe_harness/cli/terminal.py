@@ -73,6 +73,13 @@ def print_results(results: Results, folder: Path) -> None:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
         echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
+    if results.modality != "audio":
+        echo(f"Modality {results.modality}: the model was given words in place of the clip")
+    if results.batch_check:
+        echo(
+            f"Batch invariance: {results.batch_check.different} of {results.batch_check.requests} answers differ when "
+            "asked one by one"
+        )
     if results.hearing_check == "left out":
         echo("The hearing check was left out: whether the model hears its clips was not asked")
     if results.long_clips:

@@ -14,9 +14,10 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric, strata_for
 from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of, strata_codes
+from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
-from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
+from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
+from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
 from vibe_harness.records import Outcome, Reading, Score, parts_of
 from vibe_harness.registry import did_you_mean
 
@@ -91,7 +92,9 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         tau=settings.tau,
         permutations=settings.permutations,
         seed=settings.seed,
+        modality=record.modality,
         hearing_check=_hearing(folder, record),
+        batch_check=_batch_check(folder),
         bad_clips=record.bad_clips,
         long_clips=record.long_clips,
         tasks=results,
@@ -127,9 +130,16 @@ def _damaged(path: Path) -> UserError:
     )
 
 
-def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated"]:
+def _batch_check(folder: RunFolder) -> BatchCheck | None:
+    found = [entry for entry in read_journal(folder.engines) if entry["role"] == BATCH_CHECK]
+    return BatchCheck(requests=found[-1]["asked"], different=len(found[-1]["different"])) if found else None
+
+
+def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated", "no audio"]:
     if record.model.simulated:
         return "simulated"
+    if record.modality == "transcript":
+        return "no audio"
     return "passed" if folder.hearing_passed() else "left out"
 
 
