@@ -16,6 +16,7 @@ from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run import run_all
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
+from vibe_harness.pipeline.words import Modality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,10 +45,14 @@ def evaluate(
     tau: int = 10,
     permutations: int = 10_000,
     skip_bad_clips: bool = False,
+    modality: Modality = "audio",
     hearing_check: bool = True,
+    check_batch_invariance: int = 0,
     max_requests: int | None = None,
+    max_cost: float | None = None,
     executor: str = "local",
     executor_args: Mapping[str, Any] | None = None,
+    trust_remote_code: bool = False,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -72,10 +77,14 @@ def evaluate(
         tau=tau,
         permutations=permutations,
         skip_bad_clips=skip_bad_clips,
+        modality=modality,
         hearing_check=hearing_check,
+        check_batch_invariance=check_batch_invariance,
         max_requests=max_requests,
+        max_cost=max_cost,
         executor=executor,
         executor_args=executor_args or {},
+        trust_remote_code=trust_remote_code,
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )

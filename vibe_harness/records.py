@@ -109,7 +109,8 @@ class Response:
     outcome: Outcome
     text: str = ""
     finish_reason: str | None = None  # in the engine's own word
-    input_tokens: int | None = None
+    input_tokens: int | None = None  # those of the clip included
+    audio_tokens: int | None = None  # those of the clip, where the engine counts them apart
     output_tokens: int | None = None
     seconds: float | None = None  # from sending to the last token
     served_model: str | None = None  # model name and version as the engine reported it

@@ -52,16 +52,21 @@ class Checked:
         return {"card": str(self.card), "findings": findings, "prompts": dict(self.prompts)}
 
 
-def check_tasks(asked: Sequence[str], include_paths: Sequence[Path] = ()) -> list[Checked]:
+def check_tasks(
+    asked: Sequence[str], include_paths: Sequence[Path] = (), *, trust_remote_code: bool = False
+) -> list[Checked]:
     """Check task cards: names, globs, card files, or folders that hold tasks/.
 
     Raises UserError where a name or a folder holds no card; what is wrong with a card is a finding.
     """
-    return [check_task(card, index) for card, index in _cards(asked, include_paths)]
+    return [check_task(card, index, trust_remote_code) for card, index in _cards(asked, include_paths)]
 
 
-def check_task(card: Path, index: CardIndex) -> Checked:
-    """Check one card: its fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run."""
+def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) -> Checked:
+    """Check one card: its fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run.
+
+    trust_remote_code: run the Python code of a metric that the card names.
+    """
     task, faults = index.examine_task(card)
     findings = [_placed(card, fault) for fault in faults]
     prompts = {}
@@ -72,13 +77,13 @@ def check_task(card: Path, index: CardIndex) -> Checked:
         findings += _attribute_findings(task, source)
         findings += _dimension_findings(task, source)
         try:
-            metrics_of([task])
+            metrics_of([task], trust_remote_code=trust_remote_code)
         except UserError as error:
             findings.append(Finding(source.place(["metrics"]), str(error).removeprefix(f"{card}: ")))
         if not faults:
             findings += _extraction_findings(task)
     if task is not None and not findings:
-        findings = [Finding(str(card), message) for message in tried(task, index)]
+        findings = [Finding(str(card), message) for message in tried(task, index, trust_remote_code)]
     return Checked(card, tuple(dict.fromkeys(findings)), prompts)
 
 

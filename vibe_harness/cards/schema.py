@@ -194,6 +194,15 @@ class Layout(Card):
     system: str | None = Field(None, description="system message, for engines that take messages")
 
 
+class Prices(Card):
+    """What a model's tokens cost, per million. They change: only the user's own card is to be trusted."""
+
+    input: float = Field(ge=0, description="of the prompt")
+    output: float = Field(ge=0, description="of the answer, thinking included")
+    audio: float | None = Field(None, ge=0, description="of the clip, where it is not the prompt's price")
+    currency: str = Field("USD", min_length=1, max_length=10)
+
+
 class ModelCard(Card):
     """A model: which engine runs it, how it is addressed, and what it can take."""
 
@@ -211,6 +220,8 @@ class ModelCard(Card):
     )
     args: dict[str, Any] = Field({}, description="the backend's arguments that can change an answer")
     connection: dict[str, Any] = Field({}, description="the backend's arguments that cannot: address, retries, ...")
+    audio_tokens_per_second: float | None = Field(None, gt=0, description="of a clip; for estimates alone")
+    prices: Prices | None = Field(None, description="for --max-cost and for estimates")
     extractor: Name | None = Field(None, description="extractor for this model's responses, where not the default")
     corpus: Name | None = Field(None, description="corpus that a run takes where none is named")
     excludes: dict[Identifier, list[str]] = Field(

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from vibe_harness.records import Score
 
 
+MOST_VALUES = 3
+"""Values told for an attribute, those that add most to its score."""
+
+
 class TerminalProgress(Progress):
     """A bar for each stage with the time left, shown once a stage lasts longer than two seconds."""
 
@@ -69,6 +73,13 @@ def print_results(results: Results, folder: Path) -> None:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
         echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
+    if results.modality != "audio":
+        echo(f"Modality {results.modality}: the model was given words in place of the clip")
+    if results.batch_check:
+        echo(
+            f"Batch invariance: {results.batch_check.different} of {results.batch_check.requests} answers differ when "
+            "asked one by one"
+        )
     if results.hearing_check == "left out":
         echo("The hearing check was left out: whether the model hears its clips was not asked")
     if results.long_clips:
@@ -130,10 +141,6 @@ def _beside(score: Score) -> list[str]:
         if shown:
             lines.append(f"{score.attribute}: {'; '.join(shown)}")
     return lines
-
-
-MOST_VALUES = 3
-"""Values told for an attribute, those that add most to its score."""
 
 
 def _shift(part: Mapping[str, Any]) -> str:

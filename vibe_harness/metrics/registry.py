@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vibe_harness.errors import UserError
 from vibe_harness.records import Score, parts_of
 from vibe_harness.registry import Registry
 
@@ -29,6 +30,7 @@ class Settings:
     speaker_strata: tuple[str, ...] = ()  # columns within which speakers are permuted
     conditions: tuple[str, ...] = ()  # of a choice task: its other variables, besides the one under test
     strata: tuple[str, ...] = ()  # columns that vary from clip to clip: evened out where unbalanced (metrics.balance)
+    trust_remote_code: bool = False  # run the Python code of an "evaluate:" metric that a card names
     also_test: tuple[str, ...] = ()  # published tests beside the default one: names of metrics.published.TESTS
 
 
@@ -84,12 +86,16 @@ METRICS: Registry[Metric] = Registry(
 )
 
 
-def find_metric(name: str) -> Metric:
+def find_metric(name: str, *, trust_remote_code: bool = False) -> Metric:
     """The registered metric of that name, or the one of Hugging Face `evaluate` that "evaluate:NAME" stands for.
 
-    Raises UserError with a suggestion where there is none.
+    Raises UserError with a suggestion where there is none, and for the latter where its code is not trusted.
     """
     if name.startswith(EVALUATE):
+        if not trust_remote_code:
+            raise UserError(
+                f"the metric '{name}' is Python code that a card names: read it, then allow it with --trust-remote-code"
+            )
         from vibe_harness.metrics.evaluate_metric import evaluate_metric
 
         return evaluate_metric(name)
