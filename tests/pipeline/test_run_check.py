@@ -140,7 +140,8 @@ def as_format_1(folder):
     """The folder as the version before made it."""
     data = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     data["format"] = 1
-    del data["record"]["requests"]
+    for later in ("requests", "long_clips", "strata"):
+        data["record"].pop(later, None)
     for task in data["record"]["tasks"]:
         del task["sources"]
     (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")

@@ -59,7 +59,9 @@ class RunRecord:
     modality: Modality = "audio"
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
-    long_clips: Mapping[str, int]  # refused, truncated, split -> how many clips longer than the model takes
+    long_clips: Mapping[str, int] = field(
+        default_factory=dict
+    )  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
     corpus_folder: str | None = None  # where its clips lay, so that a page can play them
     requests: str | None = None  # digest of requests.parquet; None in format 1
