@@ -161,7 +161,7 @@ class Score:
     undefined: str | None = None
     """Why there is no value."""
     p_value: float | None = None
-    """Of the permutation test; null where nothing was tested."""
+    """Of the permutation test, or of the test that `detail` names; null where nothing was tested."""
     null_mean: float | None = None
     """Mean of the statistic under the permutation null."""
     null_p95: float | None = None

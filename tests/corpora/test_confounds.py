@@ -62,6 +62,23 @@ def test_equal_groups_are_not_warned_of_more_than_chance_does() -> None:
     assert warned <= 35  # 400 comparisons, at 5 % each 20 expected; 35 is past the 99.9th percentile
 
 
-def test_a_difference_with_no_spread_at_all() -> None:
+def test_a_difference_with_no_spread_at_all_has_no_size() -> None:
     found = _compare({"a": [[_audio(level=-20)]] * 3, "b": [[_audio(level=-30)]] * 3})["loudness, dBFS"]
-    assert found.effect == np.inf and found.warned
+    assert found.effect is None and found.warned and "no spread within groups, p = 0.025" in found.sentence()
+    few = _compare({"a": [[_audio(level=-20)]] * 2, "b": [[_audio(level=-30)]] * 2})["loudness, dBFS"]
+    assert few.effect is None and not few.warned  # p = 0.083
+
+
+def test_one_speaker_a_group_is_not_compared() -> None:
+    """Between two people everything differs: that is no news of their groups."""
+    found = _compare({"a": [[_audio(2.0, -20), _audio(2.5, -21)]], "b": [[_audio(9.0, -40, 8_000)]]})
+    assert all(one.effect is None and one.p_value is None and not one.warned for one in found.values())
+    assert found["duration, s"].by_group == {"a": "2.25", "b": "9"}  # it is shown
+    assert found["duration, s"].size() == "fewer than 2 speakers a group" and found["duration, s"].chance() == ""
+
+
+def test_a_group_of_one_speaker_is_left_out_of_the_comparison() -> None:
+    several = {"a": [[_audio(1.0)], [_audio(3.0)]], "b": [[_audio(2.0)], [_audio(4.0)]]}
+    alone = _compare({**several, "c": [[_audio(99.0, rate=8_000)]]})
+    assert alone["duration, s"].effect == _compare(several)["duration, s"].effect
+    assert alone["sample rate"].effect == 0.0 and "c" in alone["sample rate"].by_group

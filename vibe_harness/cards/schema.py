@@ -17,11 +17,13 @@ from pydantic import (
     model_validator,
 )
 
+from vibe_harness.cards.orders import LETTERS, Order, find_orders
 from vibe_harness.cards.spelling import fold
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 MetricName = Annotated[str, StringConstraints(pattern=r"^(evaluate:\S.*|[A-Za-z0-9][A-Za-z0-9._-]*)$", max_length=250)]
+CHOICE = "choice"  # the attribute that a choice task reads
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=250)]
 
 
@@ -72,8 +74,67 @@ class ExtractionPart(Card):
     """How attributes are read from the responses of a task."""
 
     template: FilePath = Field(description="Jinja template of the extractor's prompt")
-    attributes: dict[Identifier, Attribute] = Field(min_length=1)
+    attributes: dict[Identifier, Attribute] = Field(
+        {}, description="what is read; left out in a choice task, which reads the letter"
+    )
     max_tokens: int = Field(512, ge=1, description="limit of the extractor's answer")
+
+
+class OptionColumns(Card):
+    """Where the manifest has one option of an item."""
+
+    text: FilePath = Field(description="column with its words")
+    audio: FilePath | None = Field(None, description="column with its audio file, where options are spoken")
+
+
+class AnswerKey(Card):
+    """Where the manifest has the letter of the right option, and which option that letter means."""
+
+    column: Identifier
+    of: Literal["row", "original"] = Field(
+        "row", description="the letter counts the options as the row has them, or as the row in original order has them"
+    )
+
+
+class Speech(Card):
+    """How question and options are joined into one recording."""
+
+    pause_s: float = Field(0.5, ge=0, le=5, description="silence between two pieces")
+    question_label: FilePath | None = Field(None, description="audio file, below templates/, ahead of the question")
+    letters: list[FilePath] = Field(description="audio files, below templates/, that say A, B, ...")
+
+
+class ChoicePart(Card):
+    """What a choice task offers, and in which orders."""
+
+    item: Identifier = Field("item", description="column that names the question, asked by several voices")
+    options: dict[Name, OptionColumns] = Field(min_length=2, max_length=len(LETTERS))
+    orders: Literal["all"] | list[str] = Field(
+        "all", description="all permutations; or original, reversed, token_backward, order_backward, or digits: '213'"
+    )
+    order_column: Identifier | None = Field(
+        None, description="column that says in which order a row has its options: original or reversed"
+    )
+    key: AnswerKey | None = Field(None, description="for tasks with a right answer")
+    split_by: Identifier | None = Field(None, description="column of items: each of its values is scored apart as well")
+    speech: Speech | None = Field(None, description="options are spoken; left out, they stand in the prompt")
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> ChoicePart:
+        find_orders(self.orders, len(self.options))
+        if self.speech and len(self.speech.letters) != len(self.options):
+            raise ValueError(f"speech.letters: name one audio file for each of the {len(self.options)} options")
+        if self.speech and not all(option.audio for option in self.options.values()):
+            raise ValueError("options are spoken, so each names the column of its audio file")
+        return self
+
+    @property
+    def letters(self) -> list[str]:
+        return list(LETTERS[: len(self.options)])
+
+    @property
+    def all_orders(self) -> tuple[Order, ...]:
+        return find_orders(self.orders, len(self.options))
 
 
 class TaskCard(Card):
@@ -81,12 +142,13 @@ class TaskCard(Card):
 
     task: Name
     version: int = Field(ge=1)
-    kind: Literal["open_ended"] = "open_ended"
+    kind: Literal["open_ended", "choice"] = "open_ended"
     description: str = Field(min_length=1, description="one line, for listings")
     prompts: dict[Identifier, FilePath] = Field(
         min_length=1, description="prompt variant -> Jinja template; the first is the default"
     )
     generation: Sampling = Sampling()
+    choice: ChoicePart | None = Field(None, description="for tasks of kind choice: the options")
     extraction: ExtractionPart
     dimensions: dict[Identifier, list[Name]] = Field(
         min_length=1, description="dimension -> the corpora that are meant for it"
@@ -97,6 +159,30 @@ class TaskCard(Card):
         description="names; 'evaluate:NAME' or 'evaluate:PATH' for one of Hugging Face evaluate",
     )
     notes: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _reads_the_letter(cls, data: Any) -> Any:
+        """A choice task has one attribute, the letter, so that its answers are read like any other's."""
+        try:
+            if data["kind"] != "choice" or data["extraction"].get("attributes"):
+                return data
+            letters = list(LETTERS[: len(data["choice"]["options"])])
+        except (TypeError, KeyError, AttributeError):
+            return data  # malformed: the fields say so
+        what = "the letter of the one option that the text settles on"
+        attributes = {CHOICE: {"values": letters, "description": what}}
+        return {**data, "extraction": {**data["extraction"], "attributes": attributes}}
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> TaskCard:
+        if (self.kind == "choice") != (self.choice is not None):
+            raise ValueError("'choice' goes with 'kind: choice', and with no other kind")
+        if self.choice is None and not self.extraction.attributes:
+            raise ValueError("extraction.attributes: name at least one")
+        if self.choice is not None and list(self.extraction.attributes) != [CHOICE]:
+            raise ValueError("extraction.attributes: a choice task reads the letter and nothing else: leave them out")
+        return self
 
 
 class Layout(Card):
@@ -138,6 +224,9 @@ class ModelCard(Card):
     prices: Prices | None = Field(None, description="for --max-cost and for estimates")
     extractor: Name | None = Field(None, description="extractor for this model's responses, where not the default")
     corpus: Name | None = Field(None, description="corpus that a run takes where none is named")
+    excludes: dict[Identifier, list[str]] = Field(
+        {}, description="column -> groups that the model is not made for: language: [ko]; choice tasks refuse them"
+    )
     simulated: bool = Field(False, description="not a real model: kept out of leaderboards unless asked for")
     licence: str | None = None
     notes: str | None = None

@@ -94,7 +94,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     from vibe_harness.corpora.confounds import confounds
     from vibe_harness.corpora.data_card import speaker_dimensions
 
-    corpus, checked = _checked(name)
+    corpus, checked = _checked(name, dimensions)
     good = _good(checked)
     faults = _print_faults(corpus, checked)
     echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
@@ -141,14 +141,20 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _checked(name: str) -> tuple[Corpus, Sequence[Checked]]:
-    """The corpus of that name, manifest or folder of audio files, with a check of each clip."""
+def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequence[Checked]]:
+    """The corpus of that name, manifest or folder of audio files, with a check of each clip.
+
+    Raises UserError before any clip is decoded where there is no such corpus, or it lacks one of the dimensions.
+    """
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.checking import check_clips
+    from vibe_harness.corpora.drawing import groups_of
     from vibe_harness.corpora.registry import find_corpus, folder_as_corpus, has_manifest
 
     bare_folder = Path(name).is_dir() and not has_manifest(name)
     corpus = folder_as_corpus(Path(name)) if bare_folder else find_corpus(name)
+    for dimension in dimensions:
+        groups_of(corpus.clips, dimension)
     checked = []
     with TerminalProgress().stage("checking clips", len(corpus.clips)) as tick:
         for one in check_clips(corpus, corpus.clips, _cores()):
@@ -165,12 +171,13 @@ def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
 
 def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
     """Print the clips that cannot be used; returns their number."""
+    from vibe_harness.corpora.audio import CheckedAudio
     from vibe_harness.corpora.checking import describe_faults
 
     told = describe_faults(corpus, checked, most=len(checked))
     if told:
         echo(told)
-    return len(checked) - sum(clip.file in _good(checked) for clip, _ in checked)
+    return sum(not isinstance(result, CheckedAudio) for _, result in checked)
 
 
 def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: Sequence[LeftOut]) -> None:
@@ -222,9 +229,8 @@ def _print_confounds(compared: Sequence[Confound]) -> None:
 
     table = []
     for one in compared:
-        shown = "; ".join(f"{group} {value}" for group, value in one.by_group.items())
-        effect = f"{one.measure} {one.effect:.2f}"
-        table.append([one.dimension, one.feature, shown, effect, f"{one.p_value:.3f}", "differs" if one.warned else ""])
+        warned = "differs" if one.warned else ""
+        table.append([one.dimension, one.feature, one.groups(), one.size(), one.chance(), warned])
     if table:
         print_table(["dimension", "recordings", "by group", "effect", "p", ""], table)
     _print_warnings(compared)

@@ -76,6 +76,7 @@ from vibe_harness.cli.output import echo
     help="Ask N answered requests again, one by one; the results say how many answers differ.",
 )
 @click.option("--max-requests", type=click.IntRange(min=1), help="Ask the model no more than this, this time.")
+@click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
 @click.option("--executor", default="local", show_default=True, help="Where engines run: local or ray.")
 @click.option(
     "--executor-args", multiple=True, callback=parse_model_args, help="For ray: workers=8,gpus=1,address=auto"
@@ -120,7 +121,7 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
         print_json([to_json(one) for one in results])
     for prepared in found:
         page = prepared.folder / "report.html"
-        write_run_page(RunFolder(prepared.folder), page)
+        write_run_page(RunFolder(prepared.folder), page, progress)
         if not as_json:
             echo(f"Page: {page}")
     return exit_code(results)

@@ -19,6 +19,7 @@ from vibe_harness.records import Clip
 # twenty, and from a very large one in any case: few speakers never reach significance.
 MEDIUM, VERY_LARGE = {"d": 0.5, "V": 0.3}, {"d": 2.5, "V": 0.8}
 ALPHA = 0.05
+FEWEST = 2  # speakers of a group that is compared: with one, the group and the person cannot be told apart
 
 QUANTITIES: Mapping[str, Callable[[CheckedAudio], float]] = {
     "duration, s": lambda audio: audio.duration_s,
@@ -41,22 +42,37 @@ class Confound:
     feature: str
     by_group: Mapping[str, str]  # group -> mean over its speakers, or the values of its speakers with their shares
     measure: str  # "d": largest difference of two groups' means in pooled standard deviations; "V": Cramér's V
-    effect: float
+    effect: float | None  # None where speakers of one group are all alike, so that there is no deviation to count in
     between: str  # which groups differ most
-    p_value: float  # Kruskal-Wallis over speakers, or chi-squared
+    p_value: float | None  # Kruskal-Wallis over speakers, or chi-squared; None where nothing could be compared
     warned: bool
 
     def sentence(self) -> str:
         """The warning in words."""
-        groups = "; ".join(f"{group} {value}" for group, value in self.by_group.items())
         return (
-            f"{self.dimension} groups differ in {self.feature.partition(',')[0]} ({groups}; {self.measure} = "
-            f"{self.effect:.2f}, p = {self.p_value:.3f}): a model may answer to the recording and not to the voice"
+            f"{self.dimension} groups differ in {self.feature.partition(',')[0]} ({self.groups()}; {self.size()}, "
+            f"p = {self.p_value:.3f}): a model may answer to the recording and not to the voice"
         )
+
+    def groups(self) -> str:
+        """Each group with its value."""
+        return "; ".join(f"{group} {value}" for group, value in self.by_group.items())
+
+    def size(self) -> str:
+        """The effect in words."""
+        if self.p_value is None:
+            return f"fewer than {FEWEST} speakers a group"
+        return "no spread within groups" if self.effect is None else f"{self.measure} {self.effect:.2f}"
+
+    def chance(self) -> str:
+        """The p-value as it is printed."""
+        return "" if self.p_value is None else f"{self.p_value:.3f}"
 
 
 def confounds(clips: Sequence[Clip], audio: Mapping[str, CheckedAudio], dimension: str) -> list[Confound]:
     """Each property of the recordings compared between the groups of a dimension. audio: Clip.file -> its check.
+
+    A group of fewer than FEWEST speakers is shown, and not compared.
 
     Raises UserError where the corpus lacks the dimension.
     """
@@ -77,8 +93,11 @@ def confounds(clips: Sequence[Clip], audio: Mapping[str, CheckedAudio], dimensio
 
 
 def _of_quantity(dimension: str, feature: str, means: Mapping[str, NDArray[np.float64]]) -> Confound:
-    effect, between = _largest_difference(means)
-    p_value = _kruskal(list(means.values()))
+    effect, between, p_value = None, "", None
+    compared = {group: values for group, values in means.items() if len(values) >= FEWEST}
+    if len(compared) > 1:
+        effect, between = _largest_difference(compared)
+        p_value = _kruskal(list(compared.values()))
     shown = {group: f"{values.mean():.3g}" for group, values in means.items()}
     return Confound(dimension, feature, shown, "d", effect, between, p_value, _warned("d", effect, p_value))
 
@@ -88,12 +107,17 @@ def _of_quality(dimension: str, feature: str, usual: Mapping[str, Sequence[str]]
     for group, values in usual.items():
         counts = Counter(values).most_common()
         shown[group] = ", ".join(f"{value} {count / len(values):.0%}" for value, count in counts[:3])
-    effect, p_value = _cramers_v(usual)
+    effect, p_value = None, None
+    compared = {group: values for group, values in usual.items() if len(values) >= FEWEST}
+    if len(compared) > 1:
+        effect, p_value = _cramers_v(compared)
     return Confound(dimension, feature, shown, "V", effect, "", p_value, _warned("V", effect, p_value))
 
 
-def _warned(measure: str, effect: float, p_value: float) -> bool:
-    return effect >= VERY_LARGE[measure] or (effect >= MEDIUM[measure] and p_value < ALPHA)
+def _warned(measure: str, effect: float | None, p_value: float | None) -> bool:
+    if effect is None:
+        return p_value is not None and p_value < ALPHA
+    return effect >= VERY_LARGE[measure] or (effect >= MEDIUM[measure] and p_value is not None and p_value < ALPHA)
 
 
 def _usual(values: object) -> str:
@@ -101,19 +125,19 @@ def _usual(values: object) -> str:
     return max(sorted(counts), key=counts.__getitem__)
 
 
-def _largest_difference(means: Mapping[str, NDArray[np.float64]]) -> tuple[float, str]:
-    """Largest |difference| of two groups' means over the pooled standard deviation within all groups."""
+def _largest_difference(means: Mapping[str, NDArray[np.float64]]) -> tuple[float | None, str]:
+    """Largest |difference| of two groups' means over the pooled standard deviation within all groups, and which two.
+
+    None where there is a difference and no deviation.
+    """
     spare = sum(len(values) - 1 for values in means.values())
     within = sum(float(((values - values.mean()) ** 2).sum()) for values in means.values())
-    deviation = math.sqrt(within / spare) if spare > 0 else 0.0
-    largest, between = 0.0, ""
-    for one, other in combinations(means, 2):
-        distance = abs(float(means[one].mean() - means[other].mean()))
-        if distance > 1e-9:
-            effect = distance / deviation if deviation > 1e-12 else math.inf
-            if effect > largest:
-                largest, between = effect, f"{one} and {other}"
-    return largest, between
+    distances = {pair: abs(float(means[pair[0]].mean() - means[pair[1]].mean())) for pair in combinations(means, 2)}
+    pair = max(distances, key=distances.__getitem__)
+    distance, deviation = distances[pair], math.sqrt(within / spare)
+    if distance < 1e-9:
+        return 0.0, ""
+    return distance / deviation if deviation > 1e-12 else None, " and ".join(pair)
 
 
 def _kruskal(samples: Sequence[NDArray[np.float64]]) -> float:

@@ -104,12 +104,12 @@ def data_card(card: CorpusCard, corpus: Corpus, audio: Mapping[str, CheckedAudio
     lines += ["", "## Recordings compared between groups", ""]
     lines += ["| dimension | property | by group | effect | p | |", "|---|---|---|---:|---:|---|"]
     for one in all_confounds(corpus, audio):
-        shown = "; ".join(f"{group} {value}" for group, value in one.by_group.items())
-        effect, mark = f"{one.measure} {one.effect:.2f}", "**differs**" if one.warned else ""
-        lines.append(f"| {one.dimension} | {one.feature} | {shown} | {effect} | {one.p_value:.3f} | {mark} |")
+        mark = "**differs**" if one.warned else ""
+        lines.append(f"| {one.dimension} | {one.feature} | {one.groups()} | {one.size()} | {one.chance()} | {mark} |")
     lines += [
         "",
-        "A speaker counts once. d: largest difference of two groups in pooled standard deviations (p: Kruskal-Wallis); "
+        "A speaker counts once; a group of one speaker is not compared. d: largest difference of two groups in "
+        "pooled standard deviations (p: Kruskal-Wallis); "
         "V: Cramér's V, bias-corrected (p: chi-squared). Where the groups differ, a model may answer to the recording "
         "and not to the voice.",
         "",

@@ -24,6 +24,7 @@ from vibe_harness.pipeline.observe import write_observations
 from vibe_harness.pipeline.plan import places
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.questions import bound
 from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
@@ -165,6 +166,12 @@ def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Seq
     own = {task.name: task for task in prepared.plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), own)
     done = extracted(folder.extractions)
+    clips = {heard.clip.id: heard.clip for heard in prepared.plan.clips}
+
+    def task_of(task: str, request: str) -> Task:
+        place = planned.get(request)
+        return bound(own[task], place[1], clips[place[2]]) if place else own[task]
+
     waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
     if waiting:  # otherwise the extractor need not start
         with (
@@ -175,8 +182,7 @@ def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Seq
             ) as extractor,
         ):
             note_engine(folder, "extractor", extractor.describe())
-            extract(unread(folder.responses, planned, done, keys), own, extractor, folder.extractions, tick)
-    clips = {heard.clip.id: heard.clip for heard in prepared.plan.clips}
+            extract(unread(folder.responses, planned, done, keys), task_of, extractor, folder.extractions, tick)
     write_observations(folder, clips, planned, keys, own)
 
 

@@ -32,11 +32,11 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def metrics_of(tasks: Sequence[Task]) -> None:
+def metrics_of(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:
     """Raise UserError where a card names a metric that does not exist or that its kind cannot feed."""
     for task in tasks:
         for name in task.card.metrics:
-            metric = find_metric(name)
+            metric = find_metric(name, trust_remote_code=trust_remote_code)
             if task.card.kind not in metric.kinds:
                 raise UserError(
                     f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
@@ -49,6 +49,8 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 
     dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
     """
+    from vibe_harness.pipeline.choice_score import score_choice  # which builds on this module
+
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
@@ -69,6 +71,10 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
+            if task.card.kind == "choice":
+                results.append(score_choice(folder.observations, task, variant, dimension, settings))
+                tick(1)
+                continue
             results.append(
                 score_task(  # which alone holds the frame, so that no two are held at once
                     read_frame(folder.observations, task.card.task, variant, dimension),
@@ -206,11 +212,12 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     speakers = speakers_of(frame)
     _check_crossing(speakers, dimension)
     without = frame["reading"] != Reading.VALUE
-    scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
+    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in task.card.metrics]
+    scores = [score for metric in metrics for score in metric.compute(frame, settings)]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
-        *_missing(frame, without),
+        *missing_values(frame, without),
         *_missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
@@ -221,7 +228,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
+        groups={name: coverage_of(frame[frame["group"] == name]) for name in speakers.groups},
         without_value=float(without.mean()),
         reliable=reliable,
         warnings=warnings,
@@ -240,7 +247,8 @@ def _check_crossing(speakers: Speakers, dimension: str) -> None:
         )
 
 
-def _coverage(frame: pd.DataFrame) -> GroupCoverage:
+def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
+    """How far the requests of a frame came, one group's."""
     requests = frame.drop_duplicates("request")
     readings, items = {}, {}
     for name in attributes_of(frame):
@@ -269,7 +277,7 @@ def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _missing(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
+def missing_values(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
     """A warning for each attribute whose share without a value is past the limit."""
     shares = without.groupby(frame["attribute"].astype(str)).mean()
     return [
