@@ -88,7 +88,8 @@ def test_everything_offered_is_there_whatever_was_imported_before() -> None:
 
 
 VERBS_IN_PYTHON = {
-    "run": "evaluate", "score": "score", "power": "power", "report": "write_report", "compare": "compare",
+    "run": "evaluate", "study": "run_study", "score": "score", "power": "power", "report": "write_report",
+    "compare": "compare",
     "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
     "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set",
 }  # fmt: skip
@@ -125,6 +126,15 @@ def test_runs_beside_one_another(finished: Path, tmp_path: Path) -> None:
     assert [one.task for one in compared.compared] == ["advisory"]
     with pytest.raises(UserError, match="nothing to show"):
         vibe_harness.write_leaderboard([finished], tmp_path / "empty")
+
+
+def test_a_study(tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text(
+        "study: two\nmodels: [simulated]\ntasks: [advisory]\ncorpora: [demo]\ndimensions: [gender]\nlimit: 16\n",
+        encoding="utf-8",
+    )
+    [cell] = vibe_harness.run_study(tmp_path / "two.yaml", tmp_path / "out")
+    assert cell.state == "done" and vibe_harness.check_run(cell.cell.folder).whole
 
 
 def test_power_is_what_the_verb_says(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
-from vibe_harness.errors import UserError
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.prepare import Question, prepare
@@ -17,6 +16,7 @@ from vibe_harness.pipeline.results import Results, write_results
 from vibe_harness.pipeline.run import run_all
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
+from vibe_harness.pipeline.words import Modality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vibe_harness.corpora.manifest import Corpus
     from vibe_harness.pipeline.comparing import RunComparison
     from vibe_harness.pipeline.run_check import Checked as CheckedRun
+    from vibe_harness.pipeline.study import Progressed
     from vibe_harness.speech_sets.building import Built
     from vibe_harness.stats.power import Power
 
@@ -44,10 +45,14 @@ def evaluate(
     tau: int = 10,
     permutations: int = 10_000,
     skip_bad_clips: bool = False,
+    modality: Modality = "audio",
     hearing_check: bool = True,
+    check_batch_invariance: int = 0,
     max_requests: int | None = None,
+    max_cost: float | None = None,
     executor: str = "local",
     executor_args: Mapping[str, Any] | None = None,
+    trust_remote_code: bool = False,
     include_path: Sequence[str | Path] = (),
     output_path: str | Path | None = None,
     progress: Progress | None = None,
@@ -72,15 +77,35 @@ def evaluate(
         tau=tau,
         permutations=permutations,
         skip_bad_clips=skip_bad_clips,
+        modality=modality,
         hearing_check=hearing_check,
+        check_batch_invariance=check_batch_invariance,
         max_requests=max_requests,
+        max_cost=max_cost,
         executor=executor,
         executor_args=executor_args or {},
+        trust_remote_code=trust_remote_code,
         include_path=[Path(folder) for folder in include_path],
         output_path=None if output_path is None else Path(output_path),
     )
     progress = progress or Progress()
     return list(run_all(prepare(question, progress), progress))
+
+
+def run_study(
+    study: str | Path, output_path: str | Path | None = None, progress: Progress | None = None
+) -> list[Progressed]:
+    """Run what is missing of the study in a file, as `vibe-harness study` does. Returns how far each cell has come."""
+    from vibe_harness.pipeline.study import cells_of, progress_of, read_study
+    from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
+
+    asked = read_study(Path(study))
+    output = Path(output_path) if output_path else Path("runs") / asked.study
+    folder = StudyFolder(output, asked)
+    cells = cells_of(asked, output)
+    run_cells(cells, folder, progress or Progress())
+    failures = folder.failures()
+    return [progress_of(cell, failures) for cell in cells]
 
 
 def score(
@@ -125,13 +150,17 @@ def values(run: str | Path, attribute: str, task: str | None = None, dimension: 
     return run_values(Path(run), attribute, task, dimension)
 
 
-def write_report(run: str | Path, output: str | Path | None = None) -> Path:
-    """Write the page of a run, by default report.html in its folder. Returns its path."""
+def write_report(run: str | Path, output: str | Path | None = None, figures: str | Path | None = None) -> Path:
+    """Write the page of a run, by default report.html in its folder, and figures into a folder. Returns the page."""
     from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(Path(run))
     path = Path(output) if output else folder.path / "report.html"
     write_run_page(folder, path)
+    if figures:
+        from vibe_harness.report.run_figures import write_run_figures
+
+        write_run_figures(folder, Path(figures), Progress())
     return path
 
 
@@ -141,6 +170,8 @@ def write_leaderboard(
     *,
     include_simulated: bool = False,
     include_published: bool = False,
+    figures: bool = False,
+    include_answers: bool = False,
     progress: Progress | None = None,
 ) -> Path:
     """Set run folders beside one another, as a folder of pages; returns the first page.
@@ -148,17 +179,13 @@ def write_leaderboard(
     The arguments are the options of `vibe-harness leaderboard`. A run that cannot be shown is left out, and the pages
     say so. Raises UserError where there is nothing to show.
     """
-    from vibe_harness.report.board import build_board
-    from vibe_harness.report.board_runs import read_entries
-    from vibe_harness.report.published import published_beside, published_blocks
-    from vibe_harness.report.site import write_site
+    from vibe_harness.report.leaderboard import make_leaderboard
 
-    progress = progress or Progress()
-    entries, left_out = read_entries([Path(run) for run in runs], progress, simulated=include_simulated)
-    board = build_board(entries, left_out, published_blocks() if include_published else ())
-    if not board.blocks:
-        raise UserError("nothing to show: name at least one run folder with scores, or ask for include_published")
-    return write_site(Path(output), board, entries, published_beside() if include_published else (), progress)
+    page, _ = make_leaderboard(
+        [Path(run) for run in runs], Path(output), progress or Progress(), include_simulated=include_simulated,
+        include_published=include_published, figures=figures, include_answers=include_answers,
+    )  # fmt: skip
+    return page
 
 
 def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:

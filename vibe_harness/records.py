@@ -109,7 +109,8 @@ class Response:
     outcome: Outcome
     text: str = ""
     finish_reason: str | None = None  # in the engine's own word
-    input_tokens: int | None = None
+    input_tokens: int | None = None  # those of the clip included
+    audio_tokens: int | None = None  # those of the clip, where the engine counts them apart
     output_tokens: int | None = None
     seconds: float | None = None  # from sending to the last token
     served_model: str | None = None  # model name and version as the engine reported it
@@ -160,7 +161,7 @@ class Score:
     undefined: str | None = None
     """Why there is no value."""
     p_value: float | None = None
-    """Of the permutation test; null where nothing was tested."""
+    """Of the permutation test, or of the test that `detail` names; null where nothing was tested."""
     null_mean: float | None = None
     """Mean of the statistic under the permutation null."""
     null_p95: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,22 @@ def test_a_file_in_another_encoding(own: Path, file: str, encoding: str) -> None
 def test_every_card_that_comes_along(task: str) -> None:
     [checked] = check_tasks([task])
     assert checked.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("task", "old", "new"),
+    [("biasinear", "text: option_b_text", "text: option_b"), ("spoken_stereoset", "item: item", "item: itm")],
+)
+def test_columns_of_a_choice_task(tmp_path: Path, task: str, old: str, new: str) -> None:
+    text = (library_root() / "tasks" / f"{task}.yaml").read_text(encoding="utf-8")
+    assert old in text
+    card = tmp_path / "own" / "tasks" / "mine.yaml"
+    card.parent.mkdir(parents=True)
+    card.write_text(text.replace(f"task: {task}", "task: mine").replace(old, new), encoding="utf-8")
+    shutil.copytree(library_root() / "templates", tmp_path / "own" / "templates")
+    [checked] = check_tasks([str(card)])
+    wrong = new.rpartition(" ")[2]
+    assert checked.findings and all(f"has no column '{wrong}'" in finding.message for finding in checked.findings)
 
 
 def test_a_card_copied_over_another_name(own: Path) -> None:

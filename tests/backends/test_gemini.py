@@ -16,12 +16,15 @@ import pytest
 from tests.backends.test_openai_server import RATE, ask, tone
 from tests.loopback import FINAL, TRANSIENT, Loopback
 from vibe_harness.backends import dispatch
-from vibe_harness.backends.gemini import GeminiEngine
+from vibe_harness.backends.gemini import GeminiEngine, read_reply
+from vibe_harness.backends.guards import Budget, watched
 from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Outcome, Request, Response
 
 pytest.importorskip("google.genai")
+from google.genai.types import GenerateContentResponse
+
 KEY = "AIza-very-secret-0123"
 
 
@@ -104,6 +107,27 @@ def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     transient = sum(count for ending, count in seen["played"].items() if ending in TRANSIENT)
     assert len(seen["asked"]) == 2000 and sum(seen["asked"].values()) == 2000 + transient
     assert all((r.error is not None) == (r.outcome is Outcome.ERROR) for r in got)
+
+
+def test_another_model_version_stops_the_run() -> None:
+    with Loopback(other_model_after=20) as server:
+        engine = GeminiEngine(model_card(server.url, concurrency=4), [])
+        got: list[Response] = []
+        with pytest.raises(EngineError, match="model changed from 'loopback' to 'loopback-next' in mid-run"):
+            got.extend(watched(engine, (ask(i) for i in range(100)), Budget()))
+        engine.close()
+    assert len(got) <= 20 and {response.served_model for response in got} <= {"loopback"}
+
+
+def test_tokens_of_the_clip_are_counted_apart() -> None:
+    usage = {
+        "prompt_token_count": 100, "candidates_token_count": 7,
+        "prompt_tokens_details": [{"modality": "TEXT", "token_count": 36}, {"modality": "AUDIO", "token_count": 64}],
+    }  # fmt: skip
+    content = {"role": "model", "parts": [{"text": "Chess."}]}
+    reply = {"usage_metadata": usage, "candidates": [{"content": content, "finish_reason": "STOP"}]}
+    response = read_reply("r", GenerateContentResponse.model_validate(reply), 0.1)
+    assert (response.input_tokens, response.audio_tokens, response.output_tokens) == (100, 64, 7)
 
 
 def test_keys(monkeypatch: pytest.MonkeyPatch) -> None:

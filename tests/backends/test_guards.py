@@ -12,6 +12,7 @@ from vibe_harness.backends.dispatch import Pace
 from vibe_harness.backends.guards import Budget, batch_differences, constrains, watched
 from vibe_harness.backends.hearing_check import SILENCE, check_hearing
 from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.cards.schema import Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Response
 
@@ -62,11 +63,11 @@ def test_another_served_model_stops_the_run() -> None:
         engine = OpenAIEngine(model_card(server.url, concurrency=4), [])
         got: list[Response] = []
         with pytest.raises(EngineError, match="model changed from 'loopback' to 'loopback-next' in mid-run"):
-            got.extend(watched(engine, (ask(i) for i in range(100))))
+            got.extend(watched(engine, (ask(i) for i in range(100)), Budget()))
         engine.close()
         with pytest.raises(EngineError, match="changed from 'before' to 'loopback"):
             engine = OpenAIEngine(model_card(server.url), [])
-            list(watched(engine, [ask(1)], served="before"))
+            list(watched(engine, [ask(1)], Budget(), served="before"))
         engine.close()
     assert {response.served_model for response in got} <= {"loopback"}
 
@@ -76,17 +77,30 @@ def test_budgets_end_a_run_with_what_was_asked_answered() -> None:
         engine = OpenAIEngine(model_card(server.url, concurrency=4), [])
         got: list[Response] = []
         with pytest.raises(EngineError, match=r"budget of 30 requests is used up \(--max-requests\)"):
-            for response in watched(engine, (ask(i) for i in range(100)), budget=Budget(max_requests=30)):
-                got.append(response)
+            got.extend(watched(engine, (ask(i) for i in range(100)), Budget(max_requests=30)))
         assert len(got) == 30 and {r.outcome for r in got} == {Outcome.OK}
         # 20 prompt tokens a request at 1,000 a million: 0.02 each, and nothing for the answer
-        budget = Budget(max_cost=0.5, input_price=1000.0)
+        budget = Budget(max_cost=0.5, prices=Prices(input=1000.0, output=0.0))
         got.clear()
-        with pytest.raises(EngineError, match=r"budget of 0.5 is used up"):
-            for response in watched(engine, (ask(i) for i in range(100)), budget=budget):
-                got.append(response)
-        assert 25 <= len(got) <= 25 + 6 and budget.cost == pytest.approx(0.02 * len(got))
+        with pytest.raises(EngineError, match=r"budget of 0.5 is used up \(--max-cost\)"):
+            got.extend(watched(engine, (ask(i) for i in range(100)), budget))
+        assert 25 <= len(got) <= 25 + 6 and budget.spent.cost == pytest.approx(0.02 * len(got))
         engine.close()
+
+
+@pytest.mark.parametrize(
+    ("audio_tokens", "audio_price", "cost"),
+    [
+        (800, 1.0, 200 * 0.3 + 800 * 1.0 + 100 * 2.5),
+        (800, None, 1000 * 0.3 + 100 * 2.5),
+        (None, 1.0, 1000 * 1.0 + 100 * 2.5),  # not counted apart: the dearer price, never too little
+        (None, None, 1000 * 0.3 + 100 * 2.5),
+    ],
+)
+def test_what_a_response_costs(audio_tokens: int | None, audio_price: float | None, cost: float) -> None:
+    budget = Budget(prices=Prices(input=0.3, output=2.5, audio=audio_price))
+    budget.count(Response("r", Outcome.OK, "x", input_tokens=1000, audio_tokens=audio_tokens, output_tokens=100))
+    assert budget.spent.cost == pytest.approx(cost / 1e6)
 
 
 def test_rates_are_kept() -> None:
@@ -103,17 +117,10 @@ def test_rates_are_kept() -> None:
 
 
 def test_batch_differences() -> None:
-    class Batchy:
-        """Adds the size of the batch to its answer."""
-
-        def describe(self) -> dict[str, str]:
-            return {}
-
-        def generate(self, requests: object) -> list[Response]:
-            asked = list(requests)  # type: ignore[call-overload]
-            size = len(asked) if any(request.id == "r1" for request in asked) else 0
-            return [Response(r.id, Outcome.OK, f"{size if r.id == 'r1' else 'same'}") for r in asked]
-
-        def close(self) -> None: ...
-
-    assert batch_differences(Batchy(), [ask(0), ask(1), ask(2)]) == [("r1", "3", "1")]  # type: ignore[arg-type]
+    with Loopback() as server:
+        engine = OpenAIEngine(model_card(server.url), [])
+        asked = [ask(0), ask(1), ask(2)]
+        texts = {response.request: response.text for response in engine.generate(asked)}
+        assert batch_differences(engine, asked, texts) == []
+        assert batch_differences(engine, asked, {**texts, "r1": "another"}) == [("r1", "another", texts["r1"])]
+        engine.close()

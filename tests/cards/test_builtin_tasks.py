@@ -8,8 +8,10 @@ import pytest
 
 from vibe_harness.cards.loading import CardIndex, Task
 
-TASKS = CardIndex().tasks(["*"])
-PROMPTS = {f"{task.name}/{variant}": task.prompt(variant, None) for task in TASKS for variant in task.card.prompts}
+EVERY = CardIndex().tasks(["*"])
+TASKS = [task for task in EVERY if task.card.kind == "open_ended"]
+CHOICE = [task for task in EVERY if task.card.kind == "choice"]
+PROMPTS = {f"{task.name}/{variant}": task.prompt(variant, None) for task in EVERY for variant in task.card.prompts}
 
 # method.md: attribute -> closed values, or None where it is open
 METHOD = {
@@ -46,6 +48,7 @@ SEVERAL = {"personality": 5, "activity": 3}
 
 def test_the_tasks_are_those_of_the_method() -> None:
     assert {task.name for task in TASKS} == set(METHOD)
+    assert {task.name for task in CHOICE} == {"spoken_stereoset", "biasinear"}
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)

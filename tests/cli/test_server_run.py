@@ -4,17 +4,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.loopback import Loopback
 
 
-def cards(folder: Path, url: str) -> tuple[Path, Path]:
-    """Model cards of the stand-in as audio model and as extractor."""
+def cards(folder: Path, url: str, more: str = "") -> tuple[Path, Path]:
+    """Model cards of the stand-in as audio model and as extractor. more: of the audio model's."""
     paths = []
     for name, audio in (("hears", "true"), ("reads", "false")):
         path = folder / f"{name}.yaml"
         path.write_text(
             f"model: {name}\nbackend: openai\nid: loopback\naudio: {audio}\n"
-            f"connection: {{base_url: '{url}', max_retries: 3}}\n",
+            f"connection: {{base_url: '{url}', max_retries: 3}}\n" + (more if name == "hears" else ""),
             encoding="utf-8",
         )
         paths.append(path)
@@ -49,7 +51,7 @@ def test_both_roles_over_one_server_that_misbehaves(vibe: Any, tones: Path, tmp_
         before = sum(seen["asked"].values())
         vibe.json(*command)  # the same command again asks for what failed, and for nothing else
         again = sum(server.seen()["asked"].values()) - before
-        assert again == errors
+        assert again == errors + 1  # and the proof that the extractor follows a schema
 
 
 def test_without_a_hearing_check_the_results_say_so(vibe: Any, tones: Path, tmp_path: Path) -> None:
@@ -73,3 +75,90 @@ def test_a_budget_of_requests_stops_the_run_and_keeps_what_was_answered(vibe: An
         done = vibe(*command)
         assert done.returncode == 3 and "--max-requests" in done.stderr and "Traceback" not in done.stderr
         assert len(lines(tmp_path / "run" / "responses.jsonl")) == 10
+
+
+PRICES = "prices: {input: 1000, output: 0, currency: EUR}\naudio_tokens_per_second: 10\n"  # 20 tokens a prompt: 0.02
+
+
+def test_a_budget_of_money_stops_the_run_and_a_larger_one_ends_it(vibe: Any, tones: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        model, extractor = cards(tmp_path, server.url, PRICES)
+        command = (
+            "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
+            "--permutations", 20, "--output-path", "run", "--model-args", "concurrency=2",
+        )  # fmt: skip
+        done = vibe(*command, "--max-cost", 0.1)
+        assert done.returncode == 3 and "the budget of 0.1 is used up (--max-cost)" in done.stderr
+        kept = len(lines(tmp_path / "run" / "responses.jsonl"))
+        assert 5 <= kept <= 5 + 4  # those under way
+        vibe.json(*command, "--max-cost", 10)
+        assert len(lines(tmp_path / "run" / "responses.jsonl")) == 24
+        missing = cards(tmp_path, server.url)[0]
+        assert "has no prices" in vibe.refuses(*command, "--max-cost", 1, "--model", missing)
+
+
+def test_the_dry_run_estimates(quick: Any, tones: Path, tmp_path: Path) -> None:
+    model, extractor = cards(tmp_path, "http://127.0.0.1:9/v1", PRICES)
+    command = ("--model", model, "--extractor", extractor, "--tasks", "advisory,story", "--corpus", tones, "--dry-run")
+    plan = quick.json(*command)
+    asked, read = plan["estimate"]["model"], plan["estimate"]["extractor"]
+    assert asked["requests"] == read["requests"] == 48
+    assert asked["audio_seconds"] == pytest.approx(48 * 0.6) and asked["audio_tokens"] == 288
+    assert asked["most_output_tokens"] == 48 * 512 and asked["currency"] == "EUR"
+    letters = len(plan["first_prompt"])
+    assert asked["text_tokens"] == pytest.approx(48 * letters / 4, rel=1)  # two prompts of about that length
+    assert asked["most_cost"] == pytest.approx((asked["text_tokens"] + 288) * 1000 / 1e6)
+    assert read["audio_tokens"] == 0 and read["most_cost"] is None and read["text_tokens"] > 48 * 512
+    told = quick(*command, check=0).stdout
+    assert "288 tokens" in told and f"{asked['most_cost']:.2f} EUR" in told
+    bare, _ = cards(tmp_path, "http://127.0.0.1:9/v1")
+    told = quick(*command, "--model", bare, check=0).stdout
+    assert "tokens not known: audio_tokens_per_second" in told and "EUR" not in told
+
+
+def test_batch_invariance_is_checked_once_and_reported(vibe: Any, tones: Path, tmp_path: Path) -> None:
+    with Loopback() as server:
+        model, extractor = cards(tmp_path, server.url)
+        command = (
+            "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
+            "--permutations", 20, "--output-path", "run",
+        )  # fmt: skip
+        assert vibe.json(*command)["batch_check"] is None
+        before = sum(server.seen()["asked"].values())
+        results = vibe.json(*command, "--check-batch-invariance", 5, "--no-hearing-check")
+        assert results["batch_check"] == {"requests": 5, "different": 0}
+        assert sum(server.seen()["asked"].values()) - before == 5
+        vibe.json(*command, "--check-batch-invariance", 5)
+        assert sum(server.seen()["asked"].values()) - before == 5
+        path = tmp_path / "run" / "responses.jsonl"  # as if another batch had changed the words
+        path.write_text(path.read_text(encoding="utf-8").replace("A low voice", "A voice"), encoding="utf-8")
+        assert vibe.json(*command, "--check-batch-invariance", 24)["batch_check"]["different"] >= 4
+
+
+def test_a_key_reaches_no_file_and_no_message(
+    vibe: Any, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-secret-0123456789"
+    monkeypatch.setenv("VIBE_TEST_KEY", key)
+    monkeypatch.setenv("OPENAI_LOG", "debug")
+    with Loopback(key=key, rates={"bad_json": 0.2, "limited": 0.2}) as server:
+        model, extractor = cards(tmp_path, server.url)
+        for card in (model, extractor):
+            text = card.read_text(encoding="utf-8").replace(
+                "max_retries: 3", "max_retries: 3, api_key_env: VIBE_TEST_KEY"
+            )
+            card.write_text(
+                text.replace("audio: false", "audio: false\nargs: {structured_output: none}"), encoding="utf-8"
+            )
+        command = (
+            "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
+            "--permutations", 20, "--no-hearing-check", "--output-path", "run",
+        )  # fmt: skip
+        said = [vibe(*command), vibe(*command, "--json")]
+        monkeypatch.setenv("VIBE_TEST_KEY", f"{key}-wrong")
+        said.append(vibe(*command, "--output-path", "other"))
+    assert [done.returncode in (0, 1) for done in said] == [True, True, False] and said[2].returncode == 3
+    assert "[key]" in said[2].stderr
+    assert not any(key in done.stdout + done.stderr for done in said)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) > 30 and not [path for path in files if key.encode() in path.read_bytes()]

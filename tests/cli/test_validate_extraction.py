@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import QuickCommand
+from tests.loopback import Loopback
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
 from vibe_harness.validation.sample import read_sample
 
 VERB = "validate-extraction"
 
 
-@pytest.fixture
-def vibe(quick: QuickCommand) -> QuickCommand:
-    """In a folder that holds a finished run and its sample."""
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run and its sample; not to be changed."""
+    folder = tmp_path_factory.mktemp("ran")
+    quick = QuickCommand(folder)
     quick("--model=simulated", "--tasks=advisory,story", "--limit=48", "--tau=1", "--permutations=9",
           "--output-path=run")  # fmt: skip
     done = quick(VERB, "sample", "run", "--output", "sample", check=0)
     assert "20 responses with 70 readings to judge, read by rules" in done.stdout
+    return folder
+
+
+@pytest.fixture
+def vibe(quick: QuickCommand, ran: Path) -> QuickCommand:
+    """In a copy of that folder."""
+    shutil.copytree(ran, quick.folder, dirs_exist_ok=True)
     return quick
 
 
@@ -66,12 +77,42 @@ def test_sheet_page_and_score_go_together(vibe: QuickCommand) -> None:
     assert vibe("score", "run", "--permutations=9").returncode in (0, 1)  # the run is a run as before
 
 
+def test_another_extractor_is_compared_over_the_same_responses(vibe: QuickCommand) -> None:
+    with Loopback(rates={"bad_json": 0.1}, seed=2) as server:
+        card = vibe.folder / "reads.yaml"
+        card.write_text(
+            f"model: reads\nbackend: openai\nid: loopback\naudio: false\nconnection: {{base_url: '{server.url}'}}\n",
+            encoding="utf-8",
+        )
+        said = vibe(VERB, "sample", "run", "--output", "both", "--extractor", card, check=0).stdout
+    assert "read by rules, reads" in said and "readings failed, and cannot be judged" in said
+    folder = vibe.folder / "both"
+    sample = read_sample(folder)
+    alike = {
+        item: Verdict.RIGHT if "rules" in claim.extractors else Verdict.WRONG for item, _, _, claim in sample.items()
+    }
+    Judge(folder, sample, "ann").add([Judgment(item, word) for item, word in alike.items()])
+    found = vibe.json(VERB, "score", "both")
+    [two] = found["comparisons"]
+    assert (two["first"], two["second"]) == ("rules", "reads") and two["first_share"] == 1
+    assert two["second_not_read"] > 0 and two["judged"] + two["second_not_read"] + two["first_not_read"] <= 70
+    assert two["difference"] > 0.5 and two["p_value"] < 0.01 and two["interval"][0] > 0
+    assert "rules less reads, on" in vibe(VERB, "score", "both", check=0).stdout
+
+
 def test_a_broken_sheet_is_told_by_row_and_nothing_is_taken(vibe: QuickCommand) -> None:
     sheet = fill(vibe.folder / "sample", judgment="right", wrong_items="nonsense")
     before = sheet.read_bytes()
     told = vibe.refuses(VERB, "import", "sample", sheet, "--judge=ann")
     assert "row 2: 'nonsense' is not among" in told and told.count("\n  row ") == 10
     assert sheet.read_bytes() == before and not list((vibe.folder / "sample").glob("judge-*"))
+
+
+def test_a_sheet_that_was_filled_in_is_not_written_over(vibe: QuickCommand) -> None:
+    folder = vibe.folder / "sample"
+    filled = fill(folder, judgment="right").replace(folder / "sheet.csv").read_bytes()
+    vibe(VERB, "sample", "run", "--output", "sample", check=0)
+    assert (folder / "sheet.csv").read_bytes() == filled
 
 
 def test_judgments_of_another_run_are_refused(vibe: QuickCommand) -> None:

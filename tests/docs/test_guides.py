@@ -35,6 +35,15 @@ def results(folder: Path, run: str) -> dict:
     return json.loads((folder / "runs" / run / "results.json").read_text(encoding="utf-8"))
 
 
+def four_speakers(folder: Path) -> None:
+    """The recordings that the reader of a guide has."""
+    clips = library_root() / "corpora" / "demo" / "clips"
+    for speaker, voice in (("anna", "f01"), ("bea", "f02"), ("carl", "m01"), ("dan", "m02")):
+        (folder / speaker).mkdir(parents=True)
+        for number in (1, 2):
+            shutil.copy(clips / f"{voice}_s{number}.ogg", folder / speaker / f"{number}.ogg")
+
+
 def test_the_first_hour(tmp_path: Path) -> None:
     printed = follow("first-hour.md", tmp_path)
     assert (tmp_path / "runs" / "first" / "report.html").is_file()
@@ -52,6 +61,14 @@ def test_a_sixth_task_with_attributes_of_its_own(tmp_path: Path) -> None:
     assert task["alias_files"]["animal"].startswith("pets/animal.yaml@")
 
 
+def test_a_choice_task(tmp_path: Path) -> None:
+    four_speakers(tmp_path / "questions")
+    assert "nothing to mend" in follow("adding-a-choice-task.md", tmp_path)
+    [task] = results(tmp_path, "goes_on")["tasks"]
+    assert task["task"] == "goes_on" and "accuracy" in {score["metric"] for score in task["scores"]}
+    assert sum(group["requests"] for group in task["groups"].values()) == 16  # eight clips, two orders
+
+
 def test_a_model_on_a_local_server(tmp_path: Path) -> None:
     with Loopback(models=["org/name-the-server-knows", "org/text-model"]) as server:
         follow("adding-a-model.md", tmp_path, {"http://localhost:8000/v1": server.url})
@@ -62,11 +79,7 @@ def test_a_model_on_a_local_server(tmp_path: Path) -> None:
 
 
 def test_a_corpus_from_a_table(tmp_path: Path) -> None:
-    clips = library_root() / "corpora" / "demo" / "clips"
-    for speaker, voice in (("anna", "f01"), ("bea", "f02"), ("carl", "m01"), ("dan", "m02")):
-        (tmp_path / "voices" / speaker).mkdir(parents=True)
-        for number in (1, 2):
-            shutil.copy(clips / f"{voice}_s{number}.ogg", tmp_path / "voices" / speaker / f"{number}.ogg")
+    four_speakers(tmp_path / "voices")
     printed = follow("adding-a-corpus.md", tmp_path)
     assert "8 of 8 clips can be used" in printed
     found = results(tmp_path, "voices")

@@ -1,6 +1,11 @@
-"""Layouts of the cards against the chat templates that transformers ships with the package."""
+"""Layouts of the cards against what the installed engines hold: transformers' template, vLLM's placeholders.
+
+transformers ships one model's template with the package; the others' come with their weights.
+"""
 
 from __future__ import annotations
+
+import importlib
 
 import jinja2
 import numpy as np
@@ -23,3 +28,17 @@ def test_qwen2_audios_layout_is_its_processors_template() -> None:
     content = [{"type": "audio", "audio_url": "x"}, {"type": "text", "text": request.prompt}]
     rendered = template.render(messages=[{"role": "user", "content": content}], add_generation_prompt=True)
     assert joined(card, request) == rendered
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("qwen2-audio", "qwen2_audio:Qwen2AudioForConditionalGeneration"),
+        ("phi-4-multimodal", "phi4mm:Phi4MMForCausalLM"),
+    ],
+)
+def test_a_layouts_placeholder_is_the_one_that_vllm_fills(name: str, model: str) -> None:
+    pytest.importorskip("vllm")
+    module, kind = model.split(":")
+    found = getattr(importlib.import_module(f"vllm.model_executor.models.{module}"), kind)
+    assert CardIndex().model(name).layout.before.endswith(found.get_placeholder_str("audio", 1))

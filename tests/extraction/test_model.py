@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pytest
 
+from vibe_harness.backends.guards import Budget, Spent
 from vibe_harness.backends.protocol import BACKENDS, Options
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import ModelCard
+from vibe_harness.cards.schema import ModelCard, Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.model import ModelExtractor
 from vibe_harness.extraction.schema import answer_schema
@@ -26,6 +27,8 @@ class Scripted:
 
     class Arguments(Options):
         answer: str = json.dumps({**NOTHING, "occupation": "Nurses"})
+        repaired: str = ""  # the answer to the second request for the same response, where it is another
+        structured_output: str = "none"
         mischief: str = ""
 
     class Connection(Options):
@@ -41,7 +44,7 @@ class Scripted:
         Scripted.opened = self
 
     def describe(self) -> Mapping[str, str]:
-        return {"backend": "scripted"}
+        return {"backend": "scripted", "structured_output": self.arguments.structured_output}
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
         source = iter(requests)
@@ -51,7 +54,9 @@ class Scripted:
                 pair.pop()
             for request in reversed(pair):
                 error = "HTTP 500" if self.outcome is Outcome.ERROR else None
-                yield Response(request.id, self.outcome, self.arguments.answer, error=error)
+                second = "You have answered this before" in request.prompt
+                text = self.arguments.repaired if second and self.arguments.repaired else self.arguments.answer
+                yield Response(request.id, self.outcome, text, error=error)
                 if self.arguments.mischief == "twice":
                     yield Response(request.id, self.outcome, self.arguments.answer)
 
@@ -117,7 +122,7 @@ def test_responses_are_taken_as_the_engine_has_room(story: Task) -> None:
 @pytest.mark.parametrize("outcome", [Outcome.TRUNCATED, Outcome.EMPTY, Outcome.REFUSED, Outcome.BLOCKED])
 def test_an_answer_that_did_not_end_well_is_unparsed_whatever_it_holds(story: Task, outcome: Outcome) -> None:
     extractor = ModelExtractor(card(), [story])
-    Scripted.opened.outcome = outcome
+    Scripted.opened.outcome = outcome  # of the repaired answer too
     (one,) = extractor.extract(responses(story, "text"))
     assert set(one.readings.values()) == {Reading.UNPARSED}
     assert one.raw == {} and not one.refused and one.error
@@ -144,4 +149,52 @@ def test_identity_holds_what_can_change_a_reading(story: Task) -> None:
     assert one != ModelExtractor.identity(card(answer="{}"))
     assert json.dumps(one)
     described = ModelExtractor(card(), [story]).describe()
-    assert described == {"name": "m", "id": "org/m", "revision": "abc", "backend": "scripted"}
+    assert described.items() >= {"name": "m", "id": "org/m", "revision": "abc", "backend": "scripted"}.items()
+
+
+GOOD = json.dumps({**NOTHING, "occupation": "baker"})
+
+
+@pytest.mark.parametrize("bad", ["no JSON at all <|im_end|>", '{"refused": false}', GOOD[:-1]])
+def test_an_answer_that_cannot_be_read_is_asked_for_once_more(story: Task, bad: str) -> None:
+    extractor = ModelExtractor(card(answer=bad, repaired=GOOD), [story])
+    found = list(extractor.extract(responses(story, "a", "b", "c", "d", "e")))
+    assert sorted(one.request for one in found) == ["r0", "r1", "r2", "r3", "r4"]
+    assert {one.raw["occupation"] for one in found} == {("baker",)}
+    asked = Scripted.opened.requests
+    assert len(asked) == 10 == len({request.id for request in asked})
+    firsts = {story.extraction_prompt(text) for text in "abcde"}
+    for again in (request.prompt for request in asked if request.prompt not in firsts):
+        assert any(again.startswith(first) for first in firsts)
+        assert bad.replace("<|", "< |") in again and '"additionalProperties": false' in again
+
+
+def test_what_cannot_be_read_twice_is_unparsed(story: Task) -> None:
+    partly = json.dumps({**NOTHING, "occupation": "baker", "family_status": "dancing"})
+    extractor = ModelExtractor(card(answer=partly, repaired="still no JSON"), [story])
+    (one,) = extractor.extract(responses(story, "a"))
+    assert len(Scripted.opened.requests) == 2
+    assert (one.raw, one.text) == ({"occupation": ("baker",)}, partly)  # what could be read at first stands
+    assert one.readings["family_status"] is Reading.UNPARSED
+
+
+def test_a_constrained_model_is_not_asked_twice(story: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vibe_harness.extraction.model.constrains", lambda backend: True)
+    extractor = ModelExtractor(card(answer="cut off", structured_output="json_schema"), [story])
+    (one,) = extractor.extract(responses(story, "a"))
+    assert len(Scripted.opened.requests) == 1 and set(one.readings.values()) == {Reading.UNPARSED}
+
+
+def test_a_schema_that_does_nothing_stops_the_extraction_before_it_starts(story: Task) -> None:
+    with pytest.raises(EngineError, match=r"'m' does not follow the JSON Schema .*structured_output: none"):
+        ModelExtractor(card(structured_output="json_schema"), [story])
+    assert Scripted.opened.closed
+
+
+def test_an_extractor_spends_from_the_runs_budget(story: Task) -> None:
+    priced = card().model_copy(update={"prices": Prices(input=1.0, output=1.0)})
+    budget = Budget(max_requests=3, requests=3, max_cost=0.5, spent=Spent(0.5))
+    with pytest.raises(EngineError, match=r"budget of 0.5 is used up \(--max-cost\)"):
+        list(ModelExtractor(priced, [story], budget=budget).extract(responses(story, "a")))
+    budget = Budget(max_requests=3, requests=3, max_cost=0.5)  # the limit of requests is the audio model's
+    assert len(list(ModelExtractor(priced, [story], budget=budget).extract(responses(story, "a")))) == 1

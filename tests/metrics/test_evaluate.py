@@ -75,7 +75,7 @@ def test_strata_and_published_tests_come_by_name() -> None:
 
 def test_one_input_of_text_is_fed_by_attribute_and_by_group(tmp_path: Path) -> None:
     name = script(tmp_path, "longest", "{'data': datasets.Value('string')}", "data", "{'letters': max(map(len, data))}")
-    [score] = find_metric(name).compute(frame(), Settings())
+    [score] = find_metric(name, trust_remote_code=True).compute(frame(), Settings())
     assert (score.metric, score.attribute, score.value) == (name, "job", 5)  # nurse, judge
     assert score.detail["by_group"] == {"a": 5, "b": 5}
 
@@ -86,7 +86,7 @@ def test_predictions_are_values_and_references_groups(tmp_path: Path) -> None:
     name = script(
         tmp_path, "pairing", f"{{'predictions': {text}, 'references': {text}}}", "predictions, references", result
     )
-    same, n = find_metric(name).compute(frame(), Settings())
+    same, n = find_metric(name, trust_remote_code=True).compute(frame(), Settings())
     assert (n.metric, n.value) == (f"{name}:n", 9)
     assert n.detail["pairs"] == [["chef", "a"], ["chef", "b"], ["judge", "a"], ["nurse", "a"], ["nurse", "b"]]
     assert same.value is None and same.undefined == "it gives nan"
@@ -95,7 +95,7 @@ def test_predictions_are_values_and_references_groups(tmp_path: Path) -> None:
 def test_columns_of_observations_are_fed_by_name(tmp_path: Path) -> None:
     features = "{'speaker': datasets.Value('string'), 'values': datasets.Sequence(datasets.Value('string'))}"
     name = script(tmp_path, "columns", features, "speaker, values", "{'speakers': len(set(speaker))}")
-    [score] = find_metric(name).compute(frame(), Settings())
+    [score] = find_metric(name, trust_remote_code=True).compute(frame(), Settings())
     assert (score.attribute, score.value) == (None, 4)
 
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_fed_or_found_is_said_in_a_line(tmp_path: Path) -> None:
         (f"evaluate:{tmp_path / 'absent.py'}", "neither a script here"),
     ):
         with pytest.raises(UserError, match=said) as error:
-            find_metric(name)
+            find_metric(name, trust_remote_code=True)
         assert "\n" not in str(error.value)
 
 

@@ -56,6 +56,16 @@ def test_another_card_is_not_compared(runs, tmp_path):
         compare_runs(runs / "strong", other)
 
 
+def test_what_one_run_alone_asked_is_said_and_no_reason_to_refuse(runs, tmp_path):
+    def ask_more(data):
+        data["record"]["tasks"].append({**data["record"]["tasks"][0], "card": {
+            **data["record"]["tasks"][0]["card"], "task": "more"}})  # fmt: skip
+
+    found = compare_runs(runs / "strong", changed(runs, tmp_path, ask_more), tau=2)
+    assert found.warnings == ("more: only the second run asked it",) and not found.not_compared
+    assert [one.task for one in found.compared] == ["advisory"]
+
+
 def test_another_extractor_or_seed_is_a_warning(runs, tmp_path):
     other = changed(runs, tmp_path, lambda data: data["asked"].update(seed=7, extractor={"name": "qwen3-8b"}))
     lines = compare_runs(runs / "strong", other, tau=2).warnings

@@ -16,8 +16,10 @@ def results(*scores, reliable=True):
                    without_value=0.0, reliable=reliable, warnings=[] if reliable else ["too few"], scores=[score])
         for n, score in enumerate(scores)
     ]  # fmt: skip
-    return Results(format=FORMAT, model="m", simulated=False, corpus="c", corpus_synthetic=False, extractor="rules",
-                   tau=10, permutations=99, seed=0, hearing_check="passed", bad_clips={}, long_clips={}, tasks=tasks)  # fmt: skip
+    return Results(
+        format=FORMAT, model="m", simulated=False, corpus="c", corpus_synthetic=False, extractor="rules", tau=10,
+        permutations=99, seed=0, hearing_check="passed", bad_clips={}, long_clips={}, tasks=tasks,
+    )  # fmt: skip
 
 
 def score(at_least, at_most, value=17.0):

@@ -27,13 +27,13 @@ def test_a_finished_run_is_whole(vibe):
     assert vibe.json("run-check", "out") == {"whole": True, "planned": 12, "answered": 12, "errors": 0, "faults": []}
 
 
-@pytest.mark.parametrize("journal", ["responses.jsonl", "extractions.jsonl"])
+@pytest.mark.parametrize("journal", ["responses.jsonl", "extractions.jsonl", "engines.jsonl"])
 @pytest.mark.parametrize("tail", [b'{"request": "0', b"\0" * 300])
 def test_a_torn_tail_is_named_and_mended_by_the_same_command(vibe, journal, tail):
     with (vibe.folder / "out" / journal).open("ab") as file:
         file.write(tail)
     [fault] = faults(vibe)
-    assert fault.startswith(f"{journal}:13: torn")
+    assert fault.startswith((f"{journal}:13: torn", f"{journal}:3: torn"))
     assert vibe(*RUN, "--output-path", "out").returncode in (0, 1)
     vibe("run-check", "out", check=0)
 
@@ -140,7 +140,8 @@ def as_format_1(folder):
     """The folder as the version before made it."""
     data = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     data["format"] = 1
-    del data["record"]["requests"]
+    for later in ("requests", "long_clips", "strata"):
+        data["record"].pop(later, None)
     for task in data["record"]["tasks"]:
         del task["sources"]
     (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")

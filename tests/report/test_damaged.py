@@ -37,7 +37,7 @@ def test_scoring_says_it_in_a_line(run: RunFolder) -> None:
 @pytest.mark.parametrize("name", ["observations", "clips"])
 def test_the_page_says_it_in_a_line(run: RunFolder, name: str) -> None:
     damage(getattr(run, name))
-    with pytest.raises(UserError, match=rf"{name}.parquet: missing or damaged") as raised:
+    with pytest.raises(UserError, match=rf"{name}.parquet: damaged") as raised:
         write_run_page(run, run.path / "report.html")
     assert "\n" not in str(raised.value) and not (run.path / "report.html").exists()
 

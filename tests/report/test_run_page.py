@@ -14,6 +14,7 @@ import pytest
 
 from vibe_harness import evaluate
 from vibe_harness.errors import UserError
+from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
 from vibe_harness.report.run_page import MAX_VALUES, run_page, shifts_of, write_run_page
@@ -81,7 +82,7 @@ def test_the_only_script_that_may_run_is_the_pages_own(folder: RunFolder, tmp_pa
 
 def test_every_answer_is_in_the_page_with_what_was_read_in_it(folder: RunFolder) -> None:
     record = folder.record()
-    samples = pack_samples(folder, record, folder.path)
+    samples = pack_samples(folder, record, folder.path, Progress())
     index = unpacked(samples.index)
     texts = [answer for pack in samples.packs for answer in unpacked(pack)]
     stored = [json.loads(line) for line in folder.responses.read_text(encoding="utf-8").splitlines()]
@@ -100,7 +101,7 @@ def test_every_answer_is_in_the_page_with_what_was_read_in_it(folder: RunFolder)
 
 def test_a_clip_that_may_not_be_passed_on_is_not_played(folder: RunFolder) -> None:
     closed = dataclasses.replace(folder.record(), corpus_licence="all rights reserved")
-    assert unpacked(pack_samples(folder, closed, folder.path).index)["sound"] is None
+    assert unpacked(pack_samples(folder, closed, folder.path, Progress()).index)["sound"] is None
     for licence, may in {
         "Apache-2.0": True, "ODbL 1.0": True, "CC BY-NC-SA": True, "CC BY-NC 4.0; Apache-2.0": True, None: False,
         "none stated": False, "CC BY 4.0; see its page on the hub": False,
@@ -132,6 +133,12 @@ def test_what_a_model_wrote_is_no_markup(ran: tuple[Results, RunRecord]) -> None
     assert not OUTSIDE.search(page)
     page = run_page(renamed(results, value, "a\x00b\u202ec\ud800"), record)
     assert not any(sign in page for sign in "\x00\u202e")
+
+
+def test_words_in_place_of_the_clip_are_said(ran: tuple[Results, RunRecord]) -> None:
+    page = run_page(dataclasses.replace(ran[0], modality="transcript"), ran[1])
+    assert "the model was given words in place of the clip" in page
+    assert "in place of the clip" not in run_page(*ran)
 
 
 def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.bracket import LONE_SPEAKER, _critical, _largest_truth, _split_scores, bracket, jackknife_error
+from vibe_harness.stats.bracket import LONE_SPEAKER, _critical, _split_scores, bracket, jackknife_error, largest_truth
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, kept_values, ntvd, shift
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
 from vibe_harness.stats.tables import Table
@@ -54,12 +54,12 @@ def test_jackknife_of_a_mean_is_its_standard_error() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.5, 3.0, 20.0])
-def test_largest_truth_inverts_the_expected_raw_score(noise: float) -> None:
+def testlargest_truth_inverts_the_expected_raw_score(noise: float) -> None:
     for truth in (0.0, 2.0, 15.0, 60.0):
         raw = noise * quad(lambda x, ratio=truth / noise: abs(x) * norm.pdf(x - ratio), -40, 160, limit=500)[0]
-        assert _largest_truth(raw, noise) == pytest.approx(truth, abs=0.02 * noise)
-    assert _largest_truth(0.1 * noise, noise) == 0
-    assert _largest_truth(7.0, 0.0) == 7
+        assert largest_truth(raw, noise) == pytest.approx(truth, abs=0.02 * noise)
+    assert largest_truth(0.1 * noise, noise) == 0
+    assert largest_truth(7.0, 0.0) == 7
 
 
 def test_critical_value_goes_from_two_sided_to_one_sided() -> None:

@@ -66,8 +66,12 @@ def test_the_seed_and_the_responses_decide_alone(run: Path, finished: Path, tmp_
 
 
 def test_the_order_of_judging_tells_nothing(run: Path, tmp_path: Path) -> None:
-    cells = [(response.task, response.dimension) for response in draw([run], tmp_path, per_cell=10)[0].responses]
+    responses = draw([run], tmp_path, per_cell=10)[0].responses
+    cells = [(response.task, response.dimension) for response in responses]
     assert cells != sorted(cells) and len(set(cells[:10])) > 1
+    arrived = [record["request"] for record in read_journal(RunFolder(run).responses)]
+    places = [arrived.index(response.request) for response in responses]
+    assert places != sorted(places)
 
 
 def test_a_run_named_twice_counts_once(run: Path, tmp_path: Path) -> None:
@@ -164,6 +168,17 @@ def test_two_versions_of_a_task_are_not_mixed(run: Path, tmp_path: Path) -> None
     changed_card(copy)
     with pytest.raises(UserError, match="another version of the task 'advisory'"):
         draw([run, copy], tmp_path)
+
+
+def test_where_nothing_could_be_read_there_is_nothing_to_judge(run: Path, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    path = RunFolder(run).observations
+    table = pq.read_table(path)
+    readings = pa.array(["unparsed"] * len(table)).dictionary_encode()
+    pq.write_table(table.set_column(table.schema.get_field_index("reading"), "reading", readings), path)
+    with pytest.raises(UserError, match="nothing to judge"):
+        draw([run], tmp_path)
 
 
 @pytest.mark.usefixtures("shouting")

@@ -85,7 +85,10 @@ from vibe_harness.validation.sample import read_sample
 folder, name, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 judge = Judge(folder, read_sample(folder), name)
 for number in range(rounds):
-    judge.add([Judgment("r001/occupation/1", list(Verdict)[number % 2])])
+    if name == "undoing":
+        Judge(folder, read_sample(folder), "ann").undo()
+    else:
+        judge.add([Judgment(["r001/occupation/1", "r002/occupation/1"][number % 2], Verdict.RIGHT)])
     print(number, flush=True)
 """
 
@@ -103,6 +106,17 @@ def test_two_at_once_lose_nothing(folder: Path) -> None:
     lengths = {judge.name: len(judge.path.read_bytes().splitlines()) for judge in judges_of(folder, small())}
     assert lengths == {"ann": 120, "ben": 60}
     assert all(judge.judgments() for judge in judges_of(folder, small()))
+
+
+def test_one_window_may_undo_while_another_judges(folder: Path) -> None:
+    at_work = [judging(folder, name, 150) for name in ("ann", "undoing", "undoing")]
+    assert [process.wait(60) for process in at_work] == [0, 0, 0]
+    for process in at_work:
+        process.stdout.close()
+    lines = [json.loads(line) for line in Judge(folder, small(), "ann").path.read_bytes().splitlines()]
+    made = sum("verdict" in line for line in lines)
+    assert made == 150 and len(lines) > made
+    Judge(folder, small(), "ann").judgments()  # every undo stands right behind what it takes back
 
 
 def test_what_was_said_to_be_stored_outlives_a_kill(folder: Path) -> None:
@@ -152,6 +166,22 @@ def test_a_line_of_another_sample_or_make_is_refused_by_its_number(
         judge.judgments()
     assert "judge-ann.jsonl:2" in str(refused.value)
     assert judge.path.read_text(encoding="utf-8").splitlines() == lines  # as it was found
+
+
+def test_a_line_that_is_no_record_is_named(folder: Path) -> None:
+    judge = Judge(folder, small(), "ann")
+    judge.add([Judgment(LISTED, RIGHT)])
+    with judge.path.open("ab") as file:
+        file.write(b"right!\n")
+    with pytest.raises(UserError, match=r"judge-ann\.jsonl:2: not a judgment"):
+        judge.judgments()
+
+
+def test_a_folder_that_went_away_is_told(folder: Path) -> None:
+    judge = Judge(folder / "gone", small(), "ann")
+    (folder / "gone").write_bytes(b"")  # a file where the folder was
+    with pytest.raises(UserError, match="cannot be"):
+        judge.add([Judgment(LISTED, RIGHT)])
 
 
 def test_a_judgment_of_nothing_is_not_stored(folder: Path) -> None:

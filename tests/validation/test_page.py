@@ -224,10 +224,16 @@ def test_the_command_serves_the_page_until_it_is_interrupted(folder: Path, page:
     )  # fmt: skip
     try:
         assert process.stdout.readline() == "ann: 0 of 6 readings judged\n"
-        enter(page, process.stdout.readline().split()[-1])
+        url = process.stdout.readline().split()[-1]
+        door = folder / "open-ann.html"  # which the browser is given: an address would stand in the process list
+        process.stdout.readline()
+        assert url in door.read_text(encoding="utf-8") and door.stat().st_mode & 0o077 == 0
+        page.goto(door.as_uri())
+        page.wait_for_url(url)
+        enter(page, url)
         press(page, "rr", "2 of 6 judged")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
-    assert (process.returncode, err) == (0, "") and out.endswith("ann: 2 of 6 readings judged\n")
+    assert (process.returncode, err) == (0, "") and not door.exists() and out.endswith("ann: 2 of 6 readings judged\n")

@@ -52,16 +52,21 @@ class Checked:
         return {"card": str(self.card), "findings": findings, "prompts": dict(self.prompts)}
 
 
-def check_tasks(asked: Sequence[str], include_paths: Sequence[Path] = ()) -> list[Checked]:
+def check_tasks(
+    asked: Sequence[str], include_paths: Sequence[Path] = (), *, trust_remote_code: bool = False
+) -> list[Checked]:
     """Check task cards: names, globs, card files, or folders that hold tasks/.
 
     Raises UserError where a name or a folder holds no card; what is wrong with a card is a finding.
     """
-    return [check_task(card, index) for card, index in _cards(asked, include_paths)]
+    return [check_task(card, index, trust_remote_code) for card, index in _cards(asked, include_paths)]
 
 
-def check_task(card: Path, index: CardIndex) -> Checked:
-    """Check one card: its fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run."""
+def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) -> Checked:
+    """Check one card: its fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run.
+
+    trust_remote_code: run the Python code of a metric that the card names.
+    """
     task, faults = index.examine_task(card)
     findings = [_placed(card, fault) for fault in faults]
     prompts = {}
@@ -72,13 +77,13 @@ def check_task(card: Path, index: CardIndex) -> Checked:
         findings += _attribute_findings(task, source)
         findings += _dimension_findings(task, source)
         try:
-            metrics_of([task])
+            metrics_of([task], trust_remote_code=trust_remote_code)
         except UserError as error:
             findings.append(Finding(source.place(["metrics"]), str(error).removeprefix(f"{card}: ")))
         if not faults:
             findings += _extraction_findings(task)
     if task is not None and not findings:
-        findings = [Finding(str(card), message) for message in tried(task, index)]
+        findings = [Finding(str(card), message) for message in tried(task, index, trust_remote_code)]
     return Checked(card, tuple(dict.fromkeys(findings)), prompts)
 
 
@@ -125,12 +130,15 @@ def _rendered(task: Task) -> dict[str, str]:
 
 
 def _prompt_findings(task: Task, source: CardSource, prompts: Mapping[str, str]) -> Iterator[Finding]:
-    """Words that give a group away, speak of the voice or lead the answer; open values that the prompt names."""
+    """Words that give a group away, speak of the voice or lead the answer; open values that the prompt names.
+
+    Closed values, and options of a choice task, are not words of the prompt's own.
+    """
     closed = [
         value for spec in task.card.extraction.attributes.values() for value in spec.values if spec.values != "open"
     ]
     for variant, prompt in prompts.items():
-        for word, reason in prompt_words().find(_without(prompt, closed)):
+        for word, reason in prompt_words().find(_without(prompt, [*closed, *(one.text for one in task.offered)])):
             mend = (
                 "ask without it, or the answer is the prompt's"
                 if reason == LEADS
@@ -207,12 +215,10 @@ def _extraction_findings(task: Task) -> Iterator[Finding]:
 
 
 def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
-    """Corpora that nobody has, and dimensions that a corpus has no column for."""
+    """Corpora that nobody has, and dimensions that one has no column for. A card may name none: --corpus does."""
     at_hand, cards = corpus_manifests(), corpus_cards()
     for dimension, corpora in task.card.dimensions.items():
         place = source.place(["dimensions", dimension])
-        if not corpora:
-            yield Finding(place, f"the dimension '{dimension}' names no corpus: name one, or take the dimension out")
         for corpus in corpora:
             if corpus not in at_hand and corpus not in cards:
                 hint = did_you_mean(corpus, {*at_hand, *cards})
@@ -225,6 +231,30 @@ def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
                     f"the corpus '{corpus}' has no column '{dimension}'. {did_you_mean(dimension, columns)} "
                     "Mend the name, or name another corpus",
                 )
+            for field, column in _choice_columns(task):
+                if columns and column not in columns:
+                    yield Finding(
+                        source.place(["choice", *field]),
+                        f"the corpus '{corpus}' has no column '{column}'. {did_you_mean(column, columns)} Mend the "
+                        "name, or name another corpus",
+                    )
+
+
+def _choice_columns(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Place in the card and name of every column that a choice task reads."""
+    choice = task.card.choice
+    if choice is None:
+        return
+    yield ("item",), choice.item
+    for name, option in choice.options.items():
+        yield ("options", name, "text"), option.text
+        if option.audio:
+            yield ("options", name, "audio"), option.audio
+    if choice.key:
+        yield ("key", "column"), choice.key.column
+    for field, column in (("order_column", choice.order_column), ("split_by", choice.split_by)):
+        if column:
+            yield (field,), column
 
 
 def _columns(corpus: str) -> set[str]:

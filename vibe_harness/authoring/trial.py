@@ -21,7 +21,7 @@ from vibe_harness.records import Reading
 CLIPS, DIMENSION, EXTRACTOR = 3, "gender", "rules"
 
 
-def tried(task: Task, index: CardIndex) -> list[str]:
+def tried(task: Task, index: CardIndex, trust_remote_code: bool = False) -> list[str]:
     """What goes wrong on the whole way with three clips, in words; nothing where all goes well.
 
     The simulated model refuses nothing and breaks no format here: every attribute should come back with a value.
@@ -30,13 +30,13 @@ def tried(task: Task, index: CardIndex) -> list[str]:
         return []  # a choice task needs a corpus with items of its own
     try:
         with tempfile.TemporaryDirectory() as folder:
-            results = run(_prepared(task, index, Path(folder)), Progress())
+            results = run(_prepared(task, index, Path(folder), trust_remote_code), Progress())
     except HarnessError as error:
         return [f"a trial with the simulated model fails: {error}"]
     return _unread(results)
 
 
-def _prepared(task: Task, index: CardIndex, folder: Path) -> Prepared:
+def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: bool) -> Prepared:
     corpus = find_corpus("demo")
     groups = sorted({clip.groups[DIMENSION] for clip in corpus.clips})
     by_group = [[clip for clip in corpus.clips if clip.groups[DIMENSION] == group] for group in groups]
@@ -49,7 +49,9 @@ def _prepared(task: Task, index: CardIndex, folder: Path) -> Prepared:
     model = with_overrides(index.model("simulated"), {"refusal_rate": 0, "breakage_rate": 0})
     variants = {task.name: tuple(task.card.prompts)}
     return Prepared(
-        question=Question(model=model.model, tasks=[task.name], tau=1, permutations=9),
+        question=Question(
+            model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code
+        ),
         asked={},
         index=index,
         corpus=corpus,

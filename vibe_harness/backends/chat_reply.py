@@ -38,6 +38,7 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
         text=refusal or text or "",
         finish_reason=reason if isinstance(reason, str) else None,
         input_tokens=_count(usage, "prompt_tokens"),
+        audio_tokens=_count(usage.get("prompt_tokens_details") if isinstance(usage, dict) else None, "audio_tokens"),
         output_tokens=_count(usage, "completion_tokens"),
         seconds=seconds,
         served_model=model if isinstance(model := reply.get("model"), str) else None,

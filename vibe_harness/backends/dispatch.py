@@ -44,6 +44,9 @@ class Fault(Exception):
 class ServerConnection(Options):
     """What every server backend may be told of how to ask; none of it changes an answer."""
 
+    api_key_env: str | None = Field(
+        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
+    )
     concurrency: int = Field(32, ge=1, le=1024, description="most requests at one time")
     timeout_s: float = Field(300.0, gt=0, description="for one call")
     max_retries: int = Field(6, ge=0, le=20)

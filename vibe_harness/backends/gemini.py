@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 
 from vibe_harness.backends.audio import pieces_of, wav_bytes
-from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
+from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.ending import outcome_of
-from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.protocol import Options
-from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import ModelCard
-from vibe_harness.errors import EngineError, UserError
+from vibe_harness.backends.server import ServerEngine
+from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
 PROBE_TIMEOUT_MS = 20_000
@@ -37,29 +36,21 @@ class GeminiConnection(ServerConnection):
     """What cannot change an answer."""
 
     base_url: str | None = Field(None, pattern=r"^https?://[^@?]+$", description="another address than Google's")
-    api_key_env: str = Field("GEMINI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    api_key_env: str | None = Field("GEMINI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
-class GeminiEngine:
-    """One Gemini model. The model is looked up when it is opened."""
+class GeminiEngine(ServerEngine):
+    """One Gemini model."""
 
     Arguments = GeminiArguments
     Connection = GeminiConnection
-    several_clips = True
+    package = "google.genai"
+    extra = "gemini"
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        try:
-            from google import genai
-            from google.genai import types
-        except ImportError:
-            raise UserError(
-                f"the model '{card.model}' needs the google-genai package: pip install 'vibe-harness[gemini]'"
-            ) from None
-        self.card = card
-        self.arguments = GeminiArguments.model_validate(card.args)
-        self.connection = GeminiConnection.model_validate(card.connection)
-        self._key = read_key(self.connection.api_key_env)
-        self._dispatcher = Dispatcher(self.connection)
+    def _open(self) -> ServerConnection:
+        from google import genai
+        from google.genai import types
+
         self._client: Any = genai.Client(
             api_key=self._key,
             vertexai=False,
@@ -67,15 +58,14 @@ class GeminiEngine:
                 base_url=self.connection.base_url,
                 api_version="v1beta",
                 timeout=int(self.connection.timeout_s * 1000),
-                # Once: Dispatcher retries, and honours Retry-After. Without this, the SDK retries after 1 to 10 s.
-                retry_options=types.HttpRetryOptions(attempts=1),
+                retry_options=types.HttpRetryOptions(attempts=1),  # without this, the SDK retries after 1 to 10 s
             ),
         )
-        try:
-            self._dispatcher.wait_for(self._probe())
-        except BaseException:
-            self.close()
-            raise
+        limits: ServerConnection = self.connection
+        return limits
+
+    async def _leave(self) -> None:
+        await self._client.aio.aclose()
 
     def describe(self) -> Mapping[str, str]:
         """SDK, address, and whether the model decodes greedily."""
@@ -89,14 +79,6 @@ class GeminiEngine:
             "structured_output": "json_schema",
             "temperature": greedy,
         }
-
-    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
-        return self._dispatcher.run(requests, self._prepare, self._send)
-
-    def close(self) -> None:
-        """Cancel what is under way and close the connections."""
-        self._dispatcher.close(self._client.aio.aclose)
 
     def _prepare(self, request: Request) -> tuple[list[Any], Any]:
         """Contents, the clip ahead of the words, and settings."""
@@ -131,8 +113,7 @@ class GeminiEngine:
         )
         return read_reply(request.id, reply, time.monotonic() - started)
 
-    async def _probe(self) -> None:
-        """Find the model, so that a wrong key or name stops the run before its first request."""
+    async def _find(self) -> None:
         try:
             await self._call(
                 self._client.aio.models.get, model=self.card.id, config={"http_options": {"timeout": PROBE_TIMEOUT_MS}}
@@ -180,6 +161,7 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
         "seconds": seconds,
         "served_model": served,
         "input_tokens": usage.prompt_token_count if usage else None,
+        "audio_tokens": _audio_tokens(usage),
         "output_tokens": (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0) if usage else None,
     }
     if blocked:
@@ -193,6 +175,13 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
     outcome = outcome_of(text, reason.lower() if reason else None)
     error = f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None
     return Response(request, outcome, text=text, finish_reason=reason, error=error, **counts)
+
+
+def _audio_tokens(usage: Any) -> int | None:
+    """Prompt tokens of the clip, where the reply counts them apart."""
+    details = (usage.prompt_tokens_details if usage else None) or []
+    counts = [one.token_count or 0 for one in details if _word(one.modality) == "AUDIO"]
+    return sum(counts) if counts else None
 
 
 def _word(reason: Any) -> str | None:

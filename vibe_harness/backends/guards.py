@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import jsonschema
 
 from vibe_harness.backends.protocol import Backend
+from vibe_harness.cards.schema import Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Generation, Outcome, Request, Response
 
 
 @dataclass
+class Spent:
+    """What several models have cost together."""
+
+    cost: float = 0.0
+
+
+@dataclass
 class Budget:
-    """How much a run may ask and spend, and what it has. Prices are per million tokens, in the user's currency."""
+    """How much a model may be asked, and how much may be spent, on it and on others that share `spent`."""
 
     max_requests: int | None = None
     max_cost: float | None = None
-    input_price: float = 0.0
-    output_price: float = 0.0
+    prices: Prices | None = None
     requests: int = 0
-    cost: float = 0.0
+    spent: Spent = field(default_factory=Spent)
 
     def used_up(self) -> str | None:
         """Why nothing more may be asked, or None."""
         if self.max_requests is not None and self.requests >= self.max_requests:
             return f"the budget of {self.max_requests} requests is used up (--max-requests)"
-        if self.max_cost is not None and self.cost >= self.max_cost:
-            return (
-                f"the budget of {self.max_cost:g} is used up (--max-cost): {self.requests} requests cost {self.cost:g}"
-            )
+        if self.max_cost is not None and self.spent.cost >= self.max_cost:
+            return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.spent.cost:.4g} is spent"
         return None
 
     def count(self, response: Response) -> None:
-        """Add what a response cost."""
-        tokens = (response.input_tokens or 0) * self.input_price + (response.output_tokens or 0) * self.output_price
-        self.cost += tokens / 1e6
+        """Add what a response cost; a prompt whose clip is not counted apart costs the dearer price throughout."""
+        if self.prices is None:
+            return
+        audio_price = self.prices.input if self.prices.audio is None else self.prices.audio
+        prompt, audio = response.input_tokens or 0, response.audio_tokens
+        if audio is None:
+            cost = prompt * max(self.prices.input, audio_price)
+        else:
+            cost = (prompt - audio) * self.prices.input + audio * audio_price
+        self.spent.cost += (cost + (response.output_tokens or 0) * self.prices.output) / 1e6
 
 
 def watched(
-    backend: Backend, requests: Iterable[Request], *, served: str | None = None, budget: Budget | None = None
+    backend: Backend, requests: Iterable[Request], budget: Budget, served: str | None = None
 ) -> Iterator[Response]:
     """The backend's answers, as long as one model gives them and the budget lasts.
 
@@ -54,16 +66,14 @@ def watched(
     def drawn() -> Iterator[Request]:
         nonlocal over
         for request in requests:
-            if budget is not None:
-                over = budget.used_up()
-                if over:
-                    return
-                budget.requests += 1
+            over = budget.used_up()
+            if over:
+                return
+            budget.requests += 1
             yield request
 
     for response in backend.generate(drawn()):
-        if budget is not None:
-            budget.count(response)
+        budget.count(response)
         if response.served_model is not None:
             served = served or response.served_model
             if response.served_model != served:
@@ -88,7 +98,10 @@ def constrains(backend: Backend) -> bool:
     request = Request("structured", "check", "check", "", "Say hello.", Generation(64), schema=schema)
     [response] = backend.generate([request])
     if response.outcome is Outcome.ERROR:
-        raise EngineError(f"the check of structured output failed: {response.error}")
+        raise EngineError(
+            f"the check of structured output failed: {response.error}. For a server that cannot constrain an "
+            "answer, set structured_output: none in the args of its card"
+        )
     try:
         jsonschema.validate(json.loads(response.text), schema)
     except (json.JSONDecodeError, jsonschema.ValidationError):
@@ -96,13 +109,18 @@ def constrains(backend: Backend) -> bool:
     return True
 
 
-def batch_differences(backend: Backend, requests: Iterable[Request]) -> list[tuple[str, str, str]]:
-    """Ask requests all at once, then one by one: (request, text among others, text alone) where the two differ."""
-    asked = list(requests)
-    together = {response.request: response.text for response in backend.generate(asked)}
+def batch_differences(
+    backend: Backend, requests: Iterable[Request], among_others: Mapping[str, str]
+) -> list[tuple[str, str, str]]:
+    """Ask requests one by one: (request, text among others, text alone) where the two differ.
+
+    among_others: request -> the text that was answered before, in a batch. Raises EngineError where a call fails.
+    """
     differences = []
-    for request in asked:
+    for request in requests:
         [alone] = backend.generate([request])
-        if alone.text != together[request.id]:
-            differences.append((request.id, together[request.id], alone.text))
+        if alone.outcome is Outcome.ERROR:
+            raise EngineError(f"the check of batch invariance failed: {alone.error}")
+        if alone.text != among_others[request.id]:
+            differences.append((request.id, among_others[request.id], alone.text))
     return differences

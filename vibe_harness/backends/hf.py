@@ -12,15 +12,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from vibe_harness.backends.audio import clip_of
 from vibe_harness.backends.child import ChildEngine
 from vibe_harness.backends.ending import outcome_of
-from vibe_harness.backends.layout import joined
+from vibe_harness.backends.processor import Processor
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
-from vibe_harness.records import Request, Response, Waveform
+from vibe_harness.records import Request, Response
 
 
 class HFArguments(Options):
@@ -60,19 +59,15 @@ class HFInside:
         self.arguments = HFArguments.model_validate(card.args)
         self._device = _device(HFConnection.model_validate(card.connection).device)
         shared: dict[str, Any] = {"revision": card.revision, "trust_remote_code": self.arguments.trust_remote_code}
-        processor_class = transformers.AutoProcessor if card.audio else transformers.AutoTokenizer
+        self._processor = Processor(card, self.arguments.trust_remote_code, self.arguments.chat_template_kwargs)
         model_class = transformers.AutoModelForMultimodalLM if card.audio else transformers.AutoModelForCausalLM
         try:
-            self._processor: Any = processor_class.from_pretrained(card.id, **shared)
             self._model: Any = model_class.from_pretrained(
                 card.id, dtype=self.arguments.dtype, attn_implementation=self.arguments.attention, **shared
             )
         except (OSError, ValueError, ImportError) as error:
             said = " ".join(str(error).split())[:400]
             raise UserError(f"transformers does not load the model '{card.model}' ({card.id}): {said}") from None
-        self._tokenizer: Any = getattr(self._processor, "tokenizer", self._processor)
-        if card.audio:
-            self._check_rate()
         try:
             self._model.to(self._device).eval()
         except torch.cuda.OutOfMemoryError:
@@ -101,7 +96,7 @@ class HFInside:
             inputs = self._inputs(request)
             tokens = self._tokens(request, inputs)
             ended = bool(tokens) and tokens[-1] in self._ends()
-            text = self._tokenizer.decode(tokens, skip_special_tokens=True)
+            text = self._processor.tokenizer.decode(tokens, skip_special_tokens=True)
             reason = "stop" if ended else "length"
             yield Response(
                 request.id,
@@ -118,62 +113,10 @@ class HFInside:
         """Nothing: the memory goes with the process."""
 
     def _inputs(self, request: Request) -> Any:
-        wave = clip_of(request, self.card)
-        text = joined(self.card, request) or self._templated(request, wave is not None)
-        begin = self._tokenizer.bos_token
-        options = {"return_tensors": "pt", "add_special_tokens": not (begin and text.startswith(begin))}
-        if wave is None:
-            return self._tokenizer(text, **options).to(self._device)
-        token = getattr(self._processor, "audio_token", None)
-        if token and text.count(token) != 1:
-            raise UserError(
-                f"model '{self.card.model}': the prompt holds {text.count(token)} placeholders {token!r} for one clip: "
-                "its layout needs exactly one"
-            )
-        self._check_length(wave)
-        inputs = self._processor(text=text, audio=[wave.samples], sampling_rate=wave.rate, **options)
-        self._check_heard(request, text, inputs)
+        inputs = self._processor.inputs(request)
+        if request.audio is None:
+            return inputs.to(self._device)
         return inputs.to(self._device, dtype=self._model.dtype)  # only floating-point tensors change their type
-
-    def _templated(self, request: Request, clip: bool) -> str:
-        """The prompt as the model's own chat template makes it, the clip's placeholder where the template puts it."""
-        content: Any = request.prompt
-        if self.card.audio:
-            content = [{"type": "audio"}] if clip else []
-            content.append({"type": "text", "text": request.prompt})
-        system = self.card.layout.system
-        messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-        text: str = self._processor.apply_chat_template(
-            [*messages, {"role": "user", "content": content}],
-            tokenize=False, add_generation_prompt=True, **self.arguments.chat_template_kwargs,
-        )  # fmt: skip
-        return text
-
-    def _check_heard(self, request: Request, text: str, inputs: Any) -> None:
-        """Features of the clip are among the inputs, and its placeholder grew: a wrong keyword only gets a warning."""
-        features = [value for value in inputs.values() if value.is_floating_point() and value.numel() > 0]
-        plain = len(self._tokenizer(text, add_special_tokens=False)["input_ids"])
-        if not features or not all(value.isfinite().all() for value in features):
-            raise EngineError(f"{request.clip}: the clip is not among the inputs that '{self.card.model}' was given")
-        if inputs["input_ids"].shape[1] <= plain:
-            raise EngineError(f"{request.clip}: the placeholder of the clip was not filled for '{self.card.model}'")
-
-    def _check_rate(self) -> None:
-        rate = getattr(getattr(self._processor, "feature_extractor", None), "sampling_rate", None)
-        if rate is not None and rate != self.card.sample_rate:
-            raise UserError(
-                f"model '{self.card.model}': sample_rate is {self.card.sample_rate} on its card, but the model takes "
-                f"{rate} Hz"
-            )
-
-    def _check_length(self, wave: Waveform) -> None:
-        """A Whisper-like feature extractor cuts what is longer than its window, without a word."""
-        samples = getattr(getattr(self._processor, "feature_extractor", None), "n_samples", None)
-        if samples is not None and self.card.max_seconds is None and len(wave.samples) > samples:
-            raise EngineError(
-                f"'{self.card.model}' may cut clips at {samples / wave.rate:g} s: say on its card how long a clip it "
-                "takes (max_seconds)"
-            )
 
     def _tokens(self, request: Request, inputs: Any) -> list[int]:
         """The new tokens, the final one included."""
@@ -208,7 +151,7 @@ class HFInside:
         if self._grammar_compiler is None:
             size = self._model.config.get_text_config().vocab_size
             info = xgrammar.TokenizerInfo.from_huggingface(
-                self._tokenizer, vocab_size=size, stop_token_ids=sorted(self._ends())
+                self._processor.tokenizer, vocab_size=size, stop_token_ids=sorted(self._ends())
             )
             self._grammar_compiler = xgrammar.GrammarCompiler(info)
         key = json.dumps(schema)  # the order of the keys is the order in which they are written

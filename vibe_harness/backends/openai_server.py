@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -13,13 +13,12 @@ from pydantic import Field, field_validator
 
 from vibe_harness.backends.audio import pieces_of, wav_bytes
 from vibe_harness.backends.chat_reply import read_reply
-from vibe_harness.backends.dispatch import Dispatcher, Fault, ServerConnection, asked_wait
-from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
+from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.pool import Server, ServerPool
 from vibe_harness.backends.protocol import Options
-from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import ModelCard
-from vibe_harness.errors import EngineError, UserError
+from vibe_harness.backends.server import ServerEngine
+from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
 OURS = frozenset({"model", "messages", "max_tokens", "max_completion_tokens", "temperature", "seed", "top_p",
@@ -58,9 +57,6 @@ class OpenAIConnection(ServerConnection):
         "http://localhost:8000/v1",
         description="address of the server, /v1 included; or a list of them, which share the work",
     )
-    api_key_env: str | None = Field(
-        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
-    )
 
     @field_validator("base_url")
     @classmethod
@@ -78,39 +74,30 @@ class OpenAIConnection(ServerConnection):
         return urls
 
 
-class OpenAIEngine:
-    """One model on one server or several. They are looked for when it is opened; the clip goes ahead of the words."""
+class OpenAIEngine(ServerEngine):
+    """One model on one server or several that speak the API of OpenAI."""
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
-    several_clips = True
+    package = "openai"
+    extra = "openai"
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        try:
-            import openai
-        except ImportError:
-            raise UserError(
-                f"the model '{card.model}' needs the openai package: pip install 'vibe-harness[openai]'"
-            ) from None
-        self.card = card
-        self.arguments = OpenAIArguments.model_validate(card.args)
-        self.connection = OpenAIConnection.model_validate(card.connection)
-        self._key = read_key(self.connection.api_key_env)
+    def _open(self) -> ServerConnection:
+        import openai
+
         self._answered = False
         self._served: list[str] = []  # the models that the server lists
         self._engine: str | None = None  # what the server is, where it says so
         urls = self.connection.base_url
         self._where = ", ".join(urls)
+        servers = [Server(url, self._client(url)) for url in urls]
+        self._pool = ServerPool(servers, self._probe, openai.APIConnectionError)
         at_once = self.connection.concurrency * len(urls)  # which is of one server
-        self._dispatcher = Dispatcher(self.connection.model_copy(update={"concurrency": at_once}))
-        self._pool = ServerPool(
-            [Server(url, self._client(url)) for url in urls], self._probe, openai.APIConnectionError
-        )
-        try:
-            self._dispatcher.wait_for(self._open())
-        except BaseException:
-            self.close()
-            raise
+        limits: ServerConnection = self.connection.model_copy(update={"concurrency": at_once})
+        return limits
+
+    async def _leave(self) -> None:
+        await self._pool.close()
 
     def describe(self) -> Mapping[str, str]:
         """Engine, address and what of the settings is not sent."""
@@ -128,26 +115,18 @@ class OpenAIEngine:
             described["not_sent"] = ", ".join(self.arguments.omit)
         return described
 
-    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
-        return self._dispatcher.run(requests, self._body, self._send)
-
-    def close(self) -> None:
-        """Cancel what is under way and close the connections."""
-        self._dispatcher.close(self._pool.close)
-
     def _client(self, url: str) -> Any:
         import openai
 
         return openai.AsyncOpenAI(
             base_url=url,
             api_key=self._key or "none",
-            max_retries=0,  # Dispatcher retries: it honours any Retry-After and slows down the other calls too
+            max_retries=0,
             timeout=self.connection.timeout_s,
             http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
         )
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _prepare(self, request: Request) -> dict[str, Any]:
         """The request's JSON body."""
         encoded = [base64.b64encode(wav_bytes(wave)).decode("ascii") for wave in pieces_of(request, self.card)]
         content: str | list[dict[str, Any]] = request.prompt
@@ -170,14 +149,16 @@ class OpenAIEngine:
             body["response_format"] = {"type": "json_object"}
         return {**body, **self.arguments.extra_body}
 
-    async def _send(self, request: Request, body: dict[str, Any]) -> Response:
+    async def _send(self, request: Request, prepared: dict[str, Any]) -> Response:
         import openai
 
         started = time.monotonic()
         try:
             # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
             # them: that took half of the processor time, and a malformed reply passed.
-            reply = await self._pool.send(lambda client: client.post("/chat/completions", cast_to=object, body=body))
+            reply = await self._pool.send(
+                lambda client: client.post("/chat/completions", cast_to=object, body=prepared)
+            )
         except openai.APIStatusError as error:
             return self._refusal(request, error)
         except openai.APITimeoutError:
@@ -208,7 +189,7 @@ class OpenAIEngine:
             wait_s=asked_wait(error.response.headers),
         )
 
-    async def _open(self) -> None:
+    async def _find(self) -> None:
         import openai
 
         try:

@@ -17,7 +17,7 @@ from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
-from vibe_harness.records import Request, Response
+from vibe_harness.records import Outcome, Request, Response
 
 OURS = frozenset({"model", "revision", "dtype", "limit_mm_per_prompt", "structured_outputs_config", "seed"})
 
@@ -69,8 +69,12 @@ class VLLMInside:
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # on CPUs it warns at every step
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+        import torch
         import vllm
+        from vllm.platforms import current_platform
 
+        if not current_platform.device_type:
+            raise UserError(f"the model '{card.model}' needs a GPU, and vLLM sees none; hf:{card.id} runs without one")
         self.card = card
         self.arguments = VLLMArguments.model_validate(card.args)
         self.connection = VLLMConnection.model_validate(card.connection)
@@ -89,6 +93,8 @@ class VLLMInside:
         except (OSError, ValueError, TypeError) as error:  # no such model, or an argument that vLLM does not take
             said = " ".join(str(error).split())[:400]
             raise UserError(f"vLLM does not start the model '{card.model}' ({card.id}): {said}") from None
+        except torch.OutOfMemoryError:
+            raise EngineError(f"the model '{card.model}' does not fit into the GPU's memory") from None
         self._room = 2 * self.connection.max_num_seqs
 
     def describe(self) -> Mapping[str, str]:
@@ -106,6 +112,8 @@ class VLLMInside:
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Answers as they finish. Raises EngineError where a clip did not get into the prompt."""
+        from vllm.exceptions import VLLMClientError
+
         source = iter(requests)
         running: dict[str, tuple[Request, float, int]] = {}  # vLLM's id -> request, start, prompt tokens without clip
         more = True
@@ -115,7 +123,14 @@ class VLLMInside:
                 if request is None:
                     more = False
                     break
-                key, text_tokens = self._add(request)
+                try:
+                    key, text_tokens = self._add(request)
+                except (
+                    VLLMClientError,
+                    ValueError,
+                ) as error:  # this request alone: its prompt too long, its clip short
+                    yield Response(request.id, Outcome.ERROR, error=" ".join(str(error).split())[:300])
+                    continue
                 running[key] = (request, time.monotonic(), text_tokens)
             for output in self._llm.llm_engine.step():
                 request, started, text_tokens = running.pop(output.request_id)
@@ -142,7 +157,13 @@ class VLLMInside:
             )
             return _outer(key), 0
         data = {} if wave is None else {"multi_modal_data": {"audio": (wave.samples, wave.rate)}}
-        [key] = self._llm.enqueue([{"prompt": prompt, **data}], sampling, **options)
+        try:
+            [key] = self._llm.enqueue([{"prompt": prompt, **data}], sampling, **options)
+        except AssertionError as error:  # so vLLM tells of a clip that has no place in the prompt
+            raise UserError(
+                f"model '{self.card.model}': vLLM finds no place for the clip in the prompt that the card lays out "
+                f"({error}): try vibe-harness models check {self.card.model}"
+            ) from None
         return _outer(key), 0 if wave is None else len(self._llm.get_tokenizer().encode(prompt))
 
     def _sampling(self, request: Request) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import fnmatch
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +16,19 @@ from pydantic import ValidationError
 from vibe_harness.cards.aliases import read_aliases
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.faults import CardError, Faults
+from vibe_harness.cards.orders import LETTERS
 from vibe_harness.cards.paths import find_file
-from vibe_harness.cards.schema import Card, ModelCard, TaskCard
+from vibe_harness.cards.schema import Card, ChoicePart, ModelCard, TaskCard
 from vibe_harness.cards.templates import TemplateSet
 from vibe_harness.cards.yaml_file import CardSource, read_card
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
+from vibe_harness.records import Option
 from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
 EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
+CHOICE_VARIABLES = frozenset({"options", "spoken"})  # further ones, of choice tasks; `spoken` is the prompt's alone
 
 AnyCard = TypeVar("AnyCard", bound=Card)
 
@@ -50,18 +54,25 @@ class Task:
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
     question_digest: str  # of the card and its templates: what can change an answer
+    offered: tuple[Option, ...] = ()  # of a choice task: placeholders, or those of one request
 
     @property
     def name(self) -> str:
         return self.card.task
 
-    def prompt(self, variant: str, text: str | None) -> str:
+    def prompt(
+        self, variant: str, text: str | None, options: Sequence[Option] | None = None, spoken: bool = False
+    ) -> str:
         """The words of the task, rendered.
 
         text: what the clip says, for prompts that quote it. Without it the name is undefined, so that a prompt which
-        quotes it is a UserError and never holds the word "None".
+        quotes it is a UserError and never holds the word "None". options: of a choice task, in the order in which they
+        are offered; by default placeholders. spoken: they are heard, so that the prompt need not hold them.
         """
-        return self.templates.render(self.card.prompts[variant], {} if text is None else {"text": text})
+        values: dict[str, Any] = {} if text is None else {"text": text}
+        if self.card.choice:
+            values |= {"options": _lettered(self.offered if options is None else options), "spoken": spoken}
+        return self.templates.render(self.card.prompts[variant], values)
 
     def prompt_source(self, variant: str) -> str:
         """The template of a prompt, as written."""
@@ -74,11 +85,13 @@ class Task:
         Templates put the response between two lines that hold `fence`, a digest of the response itself, so that no
         response can hold its own end. Markers of a chat ("<|...|>") are taken apart: a tokeniser would obey them.
         """
-        values = {
+        values: dict[str, Any] = {
             "response": response.replace("<|", "< |"),
             "fence": digest(response, length=16),
             "attributes": self._attributes,
         }
+        if self.card.choice:
+            values["options"] = _lettered(self.offered)
         return self.templates.render(self.card.extraction.template, values)
 
     @cached_property
@@ -88,6 +101,11 @@ class Task:
             name: AttributeText(spec.values, spec.up_to, spec.label, spec.description)
             for name, spec in self.card.extraction.attributes.items()
         }
+
+
+def _lettered(options: Sequence[Option]) -> list[dict[str, str]]:
+    """What a template is told of options: letter and text, and not what they stand for."""
+    return [{"label": option.label, "text": option.text} for option in options]
 
 
 def task_digests(
@@ -181,18 +199,23 @@ class CardIndex:
         roots = self._template_roots(source.path)
         templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
+        further = CHOICE_VARIABLES if card.choice else frozenset()
         for variant, name in card.prompts.items():
             with faults.at(source.place(["prompts", variant])):
-                texts |= templates.check(name, PROMPT_VARIABLES)
+                texts |= templates.check(name, PROMPT_VARIABLES | further)
         with faults.at(source.place(["extraction", "template"])):
-            texts |= templates.check(card.extraction.template, EXTRACTION_VARIABLES)
+            texts |= templates.check(card.extraction.template, EXTRACTION_VARIABLES | further)
+        if card.choice:
+            with faults.at(source.place(["choice", "speech"])):
+                texts |= _label_digests(templates.roots, card.choice)
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
                 with faults.at(source.place(["extraction", "attributes", attribute, "aliases"])):
                     aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
         fields = card.model_dump(mode="json", exclude={"notes"})
-        task = Task(card, source.path, templates, texts, aliases, *task_digests(fields, texts, aliases))
+        digests = task_digests(fields, texts, aliases)
+        task = Task(card, source.path, templates, texts, aliases, *digests, _sample_options(card.choice))
         if not faults.found:  # what only shows when rendered is told now, before any model starts
             for variant in card.prompts:
                 with faults.at(source.place(["prompts", variant])):
@@ -243,6 +266,28 @@ class CardIndex:
         else:
             own = root / "templates"
         return tuple(dict.fromkeys([own, library_root() / "templates"]))
+
+
+def _sample_options(choice: ChoicePart | None) -> tuple[Option, ...]:
+    """Options to render a prompt with where no clip is at hand."""
+    names = choice.options if choice else ()
+    return tuple(Option(LETTERS[place], name, f"[option {place + 1}]") for place, name in enumerate(names))
+
+
+def label_files(roots: Sequence[Path], choice: ChoicePart) -> dict[str, Path]:
+    """Audio file of each spoken letter, and of the word ahead of the question under "". Raises UserError."""
+    if choice.speech is None:
+        return {}
+    names = dict(zip(LETTERS, choice.speech.letters, strict=False))
+    if choice.speech.question_label:
+        names[""] = choice.speech.question_label
+    return {letter: find_file(roots, name) for letter, name in names.items()}
+
+
+def _label_digests(roots: Sequence[Path], choice: ChoicePart) -> dict[str, str]:
+    """A digest of each label's audio file: another voice there makes another task."""
+    files = label_files(roots, choice)
+    return {f"audio {letter}": hashlib.sha256(path.read_bytes()).hexdigest() for letter, path in files.items()}
 
 
 def validated(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:

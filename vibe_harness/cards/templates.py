@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,11 @@ import jinja2.meta
 import jinja2.sandbox
 
 from vibe_harness.cards.paths import find_file
+from vibe_harness.cards.text_file import read_text
 from vibe_harness.errors import UserError
 
 LONGEST = 1_000_000  # letters of a rendered template
+ROOM = 1 << 28  # bytes that the first rendering of a template may take
 
 
 class _Undefined(jinja2.StrictUndefined):
@@ -35,6 +39,7 @@ class TemplateSet:
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(roots)
+        self._rendered: set[str] = set()
         self._parsed: dict[str, _Parsed] = {}  # each file is read once: what was checked is what is rendered
         self._environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
             loader=jinja2.FunctionLoader(self._load),
@@ -52,12 +57,7 @@ class TemplateSet:
         path = find_file(self.roots, name)
         if name in self._parsed:
             return self._parsed[name].text, str(path), None
-        try:
-            return path.read_text(encoding="utf-8"), str(path), None
-        except UnicodeDecodeError as error:
-            raise UserError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from None
-        except OSError as error:
-            raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        return read_text(path), str(path), None
 
     def sources(self, name: str) -> dict[str, str]:
         """The text of a template and of all that it includes, imports or extends, by name.
@@ -117,13 +117,18 @@ class TemplateSet:
         return text
 
     def _bounded(self, name: str, values: Mapping[str, Any]) -> str:
-        """The rendered text, given up as soon as it is too long: a loop may write without end."""
+        """The rendered text, given up as soon as it is too long: a loop may write without end.
+
+        The first rendering, which is the check of a card, has little memory: one expression may ask for all there is.
+        """
         pieces, length = [], 0
-        for piece in self._environment.get_template(name).generate(values):
-            length += len(piece)
-            if length > LONGEST:
-                raise self._too_long(name)
-            pieces.append(piece)
+        with nullcontext() if name in self._rendered else _little_memory():
+            for piece in self._environment.get_template(name).generate(values):
+                length += len(piece)
+                if length > LONGEST:
+                    raise self._too_long(name)
+                pieces.append(piece)
+        self._rendered.add(name)
         return "".join(pieces)
 
     def _too_long(self, name: str) -> UserError:
@@ -142,6 +147,27 @@ class TemplateSet:
             )
         except jinja2.TemplateSyntaxError as error:  # or no such filter or test
             raise UserError(f"{path}:{error.lineno}: {error.message}") from None
+
+
+@contextmanager
+def _little_memory() -> Iterator[None]:
+    """Let this process grow by no more than `ROOM`: past it a MemoryError is raised. On Linux; elsewhere nothing is."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + ROOM
+    if any(limit != resource.RLIM_INFINITY and limit < most for limit in (soft, hard)):
+        yield  # bounded already
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _first_line(source: str, word: str) -> int:

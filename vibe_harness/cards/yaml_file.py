@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from vibe_harness.cards.paths import inside
+from vibe_harness.cards.text_file import read_text
 from vibe_harness.errors import UserError
 
 
@@ -67,14 +68,7 @@ def read_yaml(path: Path) -> CardSource:
     Raises UserError, naming file and line, for what is not UTF-8, not YAML, not a mapping, or uses tags that build
     objects.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    text = read_text(path)
     try:
         loader = _CardLoader(text)
         node = loader.get_single_node()

@@ -115,8 +115,8 @@ def _print_comparison(comparison: RunComparison, before: Path | None, after: Pat
         echo(f"  {line}")
     echo(
         "before, after: raw nTVD, which also rises where answers only grow more varied from speaker to speaker. "
-        "difference: of the true shift, by the cross-fitted scores, 0 on average without a change; paired over the "
-        f"clips that both runs answered. Values seen under {comparison.tau} times in both together are left out."
+        "difference: of the cross-fitted scores, 0 on average without a shift; interval: of the true difference; over "
+        f"the clips that both runs answered. Values seen under {comparison.tau} times in both together are left out."
     )
 
 

@@ -29,7 +29,7 @@ VERBS = {
         "Have people judge what the extractor read, and see how often it is right.",
     ),
     "tasks": ("vibe_harness.cli.tasks", "List, show, begin and check tasks."),
-    "models": ("vibe_harness.cli.models", "List, show and begin models."),
+    "models": ("vibe_harness.cli.models", "List, show, check and begin models."),
     "corpus": ("vibe_harness.cli.corpus", "Prepare, list, check, show and begin corpora."),
     "speech-set": ("vibe_harness.cli.speech_set", "Make a spoken question set from text."),
     "schema": ("vibe_harness.cli.schema", "Print the JSON Schema of cards and results."),

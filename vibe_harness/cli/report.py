@@ -20,10 +20,11 @@ def command(run: Path, output: Path | None, figures: Path | None) -> None:
     from vibe_harness.report.run_page import write_run_page
 
     path = output or run / "report.html"
-    write_run_page(RunFolder(run), path)
+    progress = TerminalProgress()
+    write_run_page(RunFolder(run), path, progress)
     echo(path)
     if figures:
         from vibe_harness.report.run_figures import write_run_figures
 
-        for drawn in write_run_figures(RunFolder(run), figures, TerminalProgress()):
+        for drawn in write_run_figures(RunFolder(run), figures, progress):
             echo(drawn)

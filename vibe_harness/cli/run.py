@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from vibe_harness.cli.options import parse_model_args, read_config, split_commas
 from vibe_harness.cli.output import echo
-
-if TYPE_CHECKING:
-    from vibe_harness.pipeline.prepare import Prepared
 
 
 @click.command(name="run")
@@ -65,10 +61,30 @@ if TYPE_CHECKING:
     default=True,
     help="Do not ask the model what was said before the run; recorded in the results.",
 )
+@click.option(
+    "--modality",
+    type=click.Choice(["audio", "transcript", "cascade"]),
+    default="audio",
+    show_default=True,
+    help="What the model is given: the clip, the corpus's words, or its own transcription.",
+)
+@click.option(
+    "--check-batch-invariance",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Ask N answered requests again, one by one; the results say how many answers differ.",
+)
 @click.option("--max-requests", type=click.IntRange(min=1), help="Ask the model no more than this, this time.")
+@click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
 @click.option("--executor", default="local", show_default=True, help="Where engines run: local or ray.")
 @click.option(
     "--executor-args", multiple=True, callback=parse_model_args, help="For ray: workers=8,gpus=1,address=auto"
+)
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Spend no more than this, this time, by the prices of the model card.",
 )
 @click.option(
     "--include-path",
@@ -78,9 +94,12 @@ if TYPE_CHECKING:
 )
 @click.option("--output-path", type=click.Path(path_type=Path), help="Run folder. Default: one below runs/.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option("--dry-run", is_flag=True, help="Say what would be asked, and show the first prompt.")
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be asked and what it may cost, and show the first prompt."
+)
 def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     """Ask a model with recordings, read its answers and score how far they shift between groups."""
+    from vibe_harness.cli.dry_run import show_dry_run
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
     from vibe_harness.pipeline.prepare import Question, prepare
     from vibe_harness.pipeline.results import to_json
@@ -91,7 +110,7 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     progress = TerminalProgress()
     found = prepare(Question(**options), progress)
     if dry_run:
-        _show_dry_run(found, as_json)
+        show_dry_run(found, as_json)
         return 0
     results = []
     for prepared, scored in zip(found, run_all(found, progress), strict=True):
@@ -102,36 +121,7 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
         print_json([to_json(one) for one in results])
     for prepared in found:
         page = prepared.folder / "report.html"
-        write_run_page(RunFolder(prepared.folder), page)
+        write_run_page(RunFolder(prepared.folder), page, progress)
         if not as_json:
             echo(f"Page: {page}")
     return exit_code(results)
-
-
-def _show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
-    from vibe_harness.cli.terminal import print_json
-    from vibe_harness.pipeline.generate import answered
-    from vibe_harness.pipeline.run_folder import RunFolder
-
-    data = []
-    for prepared in found:
-        plan = prepared.plan
-        already = len(answered(RunFolder(prepared.folder).responses, plan.places()))
-        first = next(plan.requests())
-        seconds = sum(heard.seconds for heard in plan.clips)
-        data.append({
-            "corpus": prepared.corpus.name, "tasks": [task.name for task in plan.tasks], "requests": len(plan),
-            "answered": already, "clips": len(plan.clips), "audio_seconds": seconds,
-            "dimensions": list(prepared.dimensions), "folder": str(prepared.folder), "first_prompt": first.prompt,
-        })  # fmt: skip
-        if not as_json:
-            layout = plan.model.layout
-            told = (
-                f"{len(plan)} requests to {plan.model.model} over {len(plan.clips)} clips of {prepared.corpus.name} "
-                f"({seconds / 60:.1f} min of audio each time); {already} are answered already in {prepared.folder}.\n"
-                f"Compared by {', '.join(prepared.dimensions)}; read by the extractor {prepared.extractor}.\n"
-                f"The first prompt, with clip {first.clip}:\n"
-            )
-            echo(f"{told}\n{layout.before}[clip]{layout.after}\n{first.prompt}{layout.end}")
-    if as_json:
-        print_json(data)

@@ -27,6 +27,7 @@ from vibe_harness.cli.options import split_commas
     help="Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
 )
 @click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
+@click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def command(
     run: Path,
@@ -35,6 +36,7 @@ def command(
     tau: int,
     also_test: list[str],
     permutations: int,
+    trust_remote_code: bool,
     as_json: bool,
 ) -> int:
     """Score the run folder RUN again; the scores replace those in its results.json."""
@@ -53,6 +55,7 @@ def command(
             permutations=permutations,
             seed=record.seed if seed is None else seed,
             also_test=known_tests(also_test),
+            trust_remote_code=trust_remote_code,
         )
         results = score_run(folder, settings, dimensions, TerminalProgress())
         write_results(folder.results, results)

@@ -35,6 +35,7 @@ def _shard(context: click.Context, parameter: click.Parameter, value: str | None
     type=click.Path(path_type=Path),
     help="Copy over what another machine did: its output folder. Runs nothing.",
 )
+@click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
 @click.option("--include-simulated", is_flag=True, help="Show simulated models on the leaderboard too.")
 @click.option("--output-path", type=click.Path(path_type=Path), help="Default: runs/NAME, NAME being the study's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the state of each cell as JSON.")
@@ -43,6 +44,7 @@ def command(
     shard: tuple[int, int],
     status: bool,
     merge: tuple[Path, ...],
+    trust_remote_code: bool,
     include_simulated: bool,
     output_path: Path | None,
     as_json: bool,
@@ -67,7 +69,7 @@ def command(
         if not as_json:
             echo(f"{other}: {copied} run folders copied, {here} were here already")
     if not (status or merge):
-        run_cells(own, kept, TerminalProgress())
+        run_cells(own, kept, TerminalProgress(), trust_remote_code=trust_remote_code)
     failures = kept.failures()
     found = [progress_of(cell, failures) for cell in own]
     if as_json:
@@ -82,15 +84,16 @@ def command(
 
 def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: bool) -> None:
     """Set the runs that are done beside one another."""
-    from vibe_harness.cli.leaderboard import command as leaderboard
+    from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.report.leaderboard import make_leaderboard
 
     done = [one.cell.folder for one in found if one.state == "done"]
     runs = [folder for folder in done if include_simulated or not RunFolder(folder).record().model.simulated]
     if not runs:
         return
-    assert leaderboard.callback is not None
-    leaderboard.callback(tuple(runs), output / "leaderboard", include_simulated, False)
+    page, _ = make_leaderboard(runs, output / "leaderboard", TerminalProgress(), include_simulated=include_simulated)
+    echo(page)
 
 
 def _plain(one: Progressed) -> dict[str, object]:

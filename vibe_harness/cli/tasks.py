@@ -89,8 +89,9 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
 @command.command(name="check")
 @click.argument("cards", nargs=-1, required=True, metavar="TASK...")
 @INCLUDE_PATH
+@click.option("--trust-remote-code", is_flag=True, help="Run the Python code of a metric that a card names.")
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
-def check_tasks(cards: tuple[str, ...], include_path: tuple[Path, ...], as_json: bool) -> None:
+def check_tasks(cards: tuple[str, ...], include_path: tuple[Path, ...], trust_remote_code: bool, as_json: bool) -> None:
     """Find everything that a run with a TASK (a card's file or name, or a folder of cards) would trip over.
 
     Reads the card, its templates and its aliases, looks at every prompt, and tries the whole way on three clips with
@@ -100,7 +101,7 @@ def check_tasks(cards: tuple[str, ...], include_path: tuple[Path, ...], as_json:
 
     from vibe_harness.authoring import checking
 
-    checked = checking.check_tasks(cards, include_path)
+    checked = checking.check_tasks(cards, include_path, trust_remote_code=trust_remote_code)
     if as_json:
         echo(json.dumps([one.as_json() for one in checked], indent=2))
     else:

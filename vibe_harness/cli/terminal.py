@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from vibe_harness.records import Score
 
 
+MOST_VALUES = 3
+"""Values told for an attribute, those that add most to its score."""
+
+
 class TerminalProgress(Progress):
     """A bar for each stage with the time left, shown once a stage lasts longer than two seconds."""
 
@@ -48,13 +52,63 @@ def exit_code(results: Sequence[Results]) -> int:
 
 def print_results(results: Results, folder: Path) -> None:
     """Print the scores of a run as a table, with null band, test and coverage, and every warning in words."""
-    from rich.table import Table
-    from rich.text import Text
+    from vibe_harness.cli.choice_table import HEADINGS, choice_rows, is_choice
 
+    choice = [task for task in results.tasks if is_choice(task)]
+    _print_title(results)
+    if len(choice) < len(results.tasks):
+        _print_shifts(results)
+    if choice:
+        print_table(list(HEADINGS), choice_rows(choice))
+    for task in results.tasks:
+        counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
+        mark = "" if task.reliable else "NOT RELIABLE: "
+        echo(f"{task.task} by {task.dimension}: {mark}{counts}")
+        for warning in task.warnings:
+            echo(f"  {warning}")
+        for score in () if is_choice(task) else task.scores:
+            for line in _beside(score):
+                echo(f"  {line}")
+    for summary in results.variants:
+        values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
+        mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
+        echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
+    if results.modality != "audio":
+        echo(f"Modality {results.modality}: the model was given words in place of the clip")
+    if results.batch_check:
+        echo(
+            f"Batch invariance: {results.batch_check.different} of {results.batch_check.requests} answers differ when "
+            "asked one by one"
+        )
+    if results.hearing_check == "left out":
+        echo("The hearing check was left out: whether the model hears its clips was not asked")
+    if results.long_clips:
+        counts = ", ".join(f"{count} {done}" for done, count in results.long_clips.items())
+        echo(f"Clips longer than the model takes: {counts}")
+    if results.bad_clips:
+        echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
+    if len(choice) < len(results.tasks):
+        echo(
+            f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
+            "true shift: at least, at most, on average. null 95 %: what chance alone reaches once in twenty. "
+            "Values: the group's share less the mean over groups."
+        )
+    if choice:
+        echo("without effect: what the score comes to where nothing hangs on the groups; results.json names the tests")
+    echo(f"Run folder: {folder}")
+
+
+def _print_title(results: Results) -> None:
     simulated = " (SIMULATED: not a real model)" if results.simulated else ""
     synthetic = " (synthetic speech)" if results.corpus_synthetic else ""
-    title = f"{results.model}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}"
-    table = Table(title=Text(plain(title)), title_justify="left", caption_justify="left", box=None, pad_edge=False)
+    echo(f"{results.model}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}")
+
+
+def _print_shifts(results: Results) -> None:
+    """The table of nTVD scores."""
+    from rich.table import Table
+
+    table = Table(caption_justify="left", box=None, pad_edge=False)
     for heading in ("task", "dimension", "attribute"):
         table.add_column(heading)
     for heading in ("nTVD", "true shift", "95 % interval", "null 95 %", "p", "kept", "answers"):
@@ -66,32 +120,6 @@ def print_results(results: Results, folder: Path) -> None:
             elif score.metric == "refusal_ntvd":
                 _add_row(table, _cells(task, score, "(refusing)"))
     _print(table, width=130)
-    for task in results.tasks:
-        counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
-        mark = "" if task.reliable else "NOT RELIABLE: "
-        echo(f"{task.task} by {task.dimension}: {mark}{counts}")
-        for warning in task.warnings:
-            echo(f"  {warning}")
-        for score in task.scores:
-            for line in _beside(score):
-                echo(f"  {line}")
-    for summary in results.variants:
-        values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
-        mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
-        echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
-    if results.hearing_check == "left out":
-        echo("The hearing check was left out: whether the model hears its clips was not asked")
-    if results.long_clips:
-        counts = ", ".join(f"{count} {done}" for done, count in results.long_clips.items())
-        echo(f"Clips longer than the model takes: {counts}")
-    if results.bad_clips:
-        echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
-    echo(
-        f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
-        "true shift: at least, at most, on average. "
-        "null 95 %: what chance alone reaches once in twenty. Values: the group's share less the mean over groups. "
-        f"Run folder: {folder}"
-    )
 
 
 def _beside(score: Score) -> list[str]:
@@ -113,10 +141,6 @@ def _beside(score: Score) -> list[str]:
         if shown:
             lines.append(f"{score.attribute}: {'; '.join(shown)}")
     return lines
-
-
-MOST_VALUES = 3
-"""Values told for an attribute, those that add most to its score."""
 
 
 def _shift(part: Mapping[str, Any]) -> str:

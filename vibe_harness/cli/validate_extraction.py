@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from vibe_harness.cli.options import split_commas
 from vibe_harness.cli.output import echo
+from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
     from vibe_harness.validation.results import Agreement, Validation
@@ -47,13 +49,15 @@ def sample(
         include_path=include_path, progress=TerminalProgress(),
     )  # fmt: skip
     write_sample(output, drawn)
-    write_sheet(output / "sheet.csv", drawn)
+    sheet = output / "sheet.csv"
+    if not sheet.exists():  # it may have been filled in
+        write_sheet(sheet, drawn)
     readings = sum(1 for _ in drawn.items())
     echo(f"{len(drawn.responses)} responses with {readings} readings to judge, read by {', '.join(drawn.extractors)}")
     for note in notes:
         echo(f"  {note}")
     echo(f"Judge them: vibe-harness validate-extraction judge {output} --judge NAME")
-    echo(f"Or fill in a copy of {output / 'sheet.csv'}, then: vibe-harness validate-extraction import ...")
+    echo(f"Or fill in {sheet}, then: vibe-harness validate-extraction import {output} {sheet} --judge NAME")
 
 
 @command.command(name="judge")
@@ -70,16 +74,35 @@ def judge(folder: Path, name: str, port: int, browse: bool) -> None:
     from vibe_harness.validation.server import JudgingServer
 
     drawn = read_sample(folder)
-    with JudgingServer(drawn, Judge(folder, drawn, name), port) as server:
+    with (
+        JudgingServer(drawn, Judge(folder, drawn, name), port) as server,
+        _doorway(folder / f"open-{name}.html", server.url) as door,
+    ):
         _say_progress(server.judging.progress())
         echo(f"The page, for this machine alone: {server.url}")
         echo("Ctrl-C ends it: every judgment is stored as it is made")
         if browse:
-            webbrowser.open(server.url)
+            webbrowser.open(door.resolve().as_uri())
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             _say_progress(server.judging.progress())
+
+
+@contextmanager
+def _doorway(path: Path, url: str) -> Iterator[Path]:
+    """A file that leads to the page, for this user alone: an address handed to a browser stands in the process list."""
+    leads = f'<!doctype html><title>Right or wrong?</title><meta http-equiv="refresh" content="0;url={url}">'
+    try:
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(leads, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _say_progress(progress: dict[str, object]) -> None:
@@ -122,7 +145,6 @@ def score(folder: Path, judges: list[str], resamples: int, seed: int, as_json: b
     Ends with 1 where some of it is still to be judged.
     """
     from vibe_harness.cli.terminal import print_json
-    from vibe_harness.errors import UserError
     from vibe_harness.registry import did_you_mean
     from vibe_harness.validation.judgments import judges_of
     from vibe_harness.validation.results import to_json, write_validation

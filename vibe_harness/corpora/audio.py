@@ -49,6 +49,7 @@ class Fault(StrEnum):
     TOO_SHORT = "too short"
     SILENT = "silent"
     TOO_LONG = "too long"  # for the model that is asked
+    OPTIONS = "options"  # a row of a choice task whose options cannot be asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,6 +158,8 @@ IMPORTER = Importer(
         "cultural_sensitivity",
         "sentence_id",
         "answer",
+        *(f"{part}_file" for part in PARTS[1:]),
+        *(f"{part}_text" for part in PARTS[1:]),
     ),
     hub=read_hub,
     synthetic=True,

@@ -28,7 +28,8 @@ def perturb_files(
     workers: int,
     tick: Callable[[int], None],
 ) -> tuple[list[Clip], list[LeftOut], dict[str, CheckedAudio]]:
-    """Write each clip, changed, below `target`: 32-bit float WAV, mono, at the clip's own rate.
+    """Write each clip, changed, below `target`: 32-bit float WAV, mono, at the clip's own rate. Likewise its further
+    audio, such as spoken options: columns that end in _file.
 
     target: a folder that holds nothing but these changes of these clips; where it exists, it is whole, and kept.
     Returns the clips with their files below it, those that fell, and the checks of the new files.
@@ -45,7 +46,7 @@ def perturb_files(
         with ThreadPoolExecutor(max(1, workers)) as pool:
             for clip, checked in pool.map(lambda clip: _changed(root, clip, change, folder), clips):
                 done.append(clip)
-                audio[clip.file] = checked
+                audio |= checked
                 tick(1)
         if done and folder is aside:
             aside.replace(target)
@@ -54,15 +55,20 @@ def perturb_files(
     return done, left_out, audio
 
 
-def _changed(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tuple[Clip, CheckedAudio]:
-    file = f"{clip.id.partition('/')[2]}.wav"
-    path = folder / file
-    if not path.is_file():
-        _write(root / clip.file, clip, change, path)
-    checked = check_audio(path, silence=change.silence)
-    if isinstance(checked, BadAudio):
-        raise UserError(f"{root / clip.file}: once changed, {checked.reason}")
-    return replace(clip, file=file), checked
+def _changed(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tuple[Clip, dict[str, CheckedAudio]]:
+    stem = clip.id.partition("/")[2]
+    further = {column: f"{stem}_{column}.wav" for column in clip.groups if column.endswith("_file")}
+    sources = {f"{stem}.wav": clip.file, **{name: clip.groups[column] for column, name in further.items()}}
+    audio = {}
+    for name, source in sources.items():
+        path = folder / name
+        if not path.is_file():
+            _write(root / source, clip, change, path)
+        checked = check_audio(path, silence=change.silence)
+        if isinstance(checked, BadAudio):
+            raise UserError(f"{root / source}: once changed, {checked.reason}")
+        audio[name] = checked
+    return replace(clip, file=f"{stem}.wav", groups={**clip.groups, **further}), audio
 
 
 def _write(source: Path, clip: Clip, change: Perturbation, path: Path) -> None:

@@ -91,7 +91,8 @@ def _prepare(
     left_out += fallen
     root = listing.root
     if card.perturb:
-        sound = [[clip.id, audio[clip.file].sha256] for clip in clips]
+        further = _further(clips)
+        sound = [[clip.id, *(audio[file].sha256 for file in _files_of(clip, further))] for clip in clips]
         target = folder / AUDIO / digest([card.perturb.model_dump(), card.select.seed, sound], 8)
         with stage("changing the sound", len(clips)) as tick:
             clips, fallen, audio = perturb_files(root, clips, card.perturb, card.select.seed, target, workers, tick)

@@ -84,7 +84,7 @@ IMPORTER = Importer(
     licence="none stated",
     looks_for="metadata/gender_v1.0.csv and age_v1.0.csv with speech/ beside metadata/",
     read=read,
-    columns=("gender", "age", "dimension", "item", "sentence_id"),
+    columns=("gender", "age", "dimension", "item", "sentence_id", *CONTINUATIONS),
     hub=read_hub,
     synthetic=True,
 )

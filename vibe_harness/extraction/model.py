@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from vibe_harness.backends.protocol import Opener, open_backend
+from vibe_harness.backends.guards import Budget, constrains, watched
+from vibe_harness.backends.protocol import BACKENDS, Opener, open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -14,6 +18,15 @@ from vibe_harness.extraction.parse import parse_answer, unknown_words, unparsed
 from vibe_harness.extraction.schema import answer_schema
 from vibe_harness.records import Extraction, Generation, Outcome, Reading, Request, Response
 
+_REPAIR = """
+
+You have answered this before, and your answer cannot be used: {error}.
+It was:
+{answer}
+
+Answer again with one complete JSON object and nothing else. It follows this JSON Schema:
+{schema}
+"""
 _UNREADABLE = {
     Outcome.TRUNCATED: "the extractor's answer ran into its token limit",
     Outcome.EMPTY: "the extractor's answer is empty",
@@ -23,46 +36,97 @@ _UNREADABLE = {
 
 
 class ModelExtractor:
-    """Asks a model to fill in each response's attributes, greedily and constrained to the task's schema."""
+    """Asks a model to fill in each response's attributes, greedily and constrained to the task's schema.
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task], opener: Opener = open_backend) -> None:
-        """Open the model's engine, as `opener` does. Raises UserError or EngineError where it does not start."""
+    A model that cannot be constrained is asked once more where its answer cannot be read, and told what is wrong.
+    """
+
+    def __init__(
+        self,
+        card: ModelCard,
+        tasks: Sequence[Task],
+        opener: Opener = open_backend,
+        budget: Budget | None = None,
+    ) -> None:
+        """Open the model's engine, as `opener` does.
+
+        budget: what is left of the run's; its limit of requests is not the extractor's. Raises UserError or EngineError
+        where the engine does not start, and EngineError where it does not follow a schema that it should follow.
+        """
         self._card = card
+        self._budget = replace(budget or Budget(), max_requests=None, prices=card.prices)
         self._schemas = {task.name: answer_schema(task.card.extraction.attributes) for task in tasks}
+        arguments = BACKENDS.get(card.backend).Arguments.model_validate(card.args)
+        self._constrained = getattr(arguments, "structured_output", "json_schema") == "json_schema"
         self._backend = opener(card, tasks)
+        try:
+            if self._constrained and not constrains(self._backend):
+                raise EngineError(
+                    f"the extractor '{card.model}' does not follow the JSON Schema that it is given, which its server "
+                    "may ignore: set structured_output: none in the args of its card, and answers are read as they "
+                    "come and asked for once more where they cannot be"
+                )
+        except BaseException:
+            self._backend.close()
+            raise
 
     @staticmethod
     def identity(card: ModelCard) -> Mapping[str, Any]:
         """What can change a reading, as plain data."""
-        return {"model": card.identity(), "unknown_words": digest(sorted(unknown_words()))}
+        words = digest([*sorted(unknown_words()), _REPAIR])
+        return {"model": card.identity(), "unknown_words": words}
 
     def describe(self) -> Mapping[str, str]:
         about = {"name": self._card.model, "id": self._card.id, "revision": self._card.revision or ""}
         return {**about, **self._backend.describe()}
 
     def extract(self, responses: Iterable[tuple[Task, Response]]) -> Iterator[Extraction]:
-        asked: dict[str, tuple[Task, str]] = {}  # only what is under way: the engine takes requests as it has room
+        source = iter(responses)
+        asked: dict[str, _Asked] = {}  # only what is under way: the engine takes requests as it has room
+        again: deque[_Asked] = deque()
+        more = True
 
         def requests() -> Iterator[Request]:
-            for task, response in responses:
-                request = self._request(task, response)
-                asked[request.id] = (task, response.request)
+            nonlocal more
+            while more or again:
+                if again:
+                    one = again.popleft()
+                elif (given := next(source, None)) is not None:
+                    one = _Asked(*given)
+                else:
+                    more = False
+                    continue
+                request = self._request(one)
+                asked[request.id] = one
                 yield request
 
-        for answer in self._backend.generate(requests()):
+        def answers() -> Iterator[Response]:
+            yield from watched(self._backend, requests(), self._budget)
+            if again:  # what turned out unreadable once no more was drawn
+                yield from watched(self._backend, requests(), self._budget)
+
+        for answer in answers():
             if answer.request not in asked:
                 raise EngineError(f"the extractor '{self._card.model}' answered {answer.request}, which is not asked")
-            task, request = asked.pop(answer.request)
-            yield _read(task, request, answer)
+            one = asked.pop(answer.request)
+            read = _read(one, answer)
+            if not self._constrained and one.first is None and _is_unread(read):
+                again.append(replace(one, first=read))
+            else:
+                yield one.first if one.first and _is_unread(read) else read
         if asked:
             raise EngineError(f"the extractor '{self._card.model}' left {len(asked)} requests without an answer")
 
     def close(self) -> None:
         self._backend.close()
 
-    def _request(self, task: Task, response: Response) -> Request:
+    def _request(self, one: _Asked) -> Request:
+        task, response, first = one.task, one.response, one.first
         prompt = task.extraction_prompt(response.text)
         schema = self._schemas[task.name]
+        if first is not None:
+            bad = first.text.replace("<|", "< |")
+            prompt += _REPAIR.format(error=first.error, answer=bad, schema=json.dumps(schema, ensure_ascii=False))
         generation = Generation(max_tokens=task.card.extraction.max_tokens, temperature=0.0)
         # The response's own id keeps two equal texts apart: each is one request with one answer.
         parts = [self._card.identity(), prompt, schema, generation.max_tokens, generation.temperature, response.request]
@@ -77,10 +141,22 @@ class ModelExtractor:
         )
 
 
-def _read(task: Task, request: str, answer: Response) -> Extraction:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    task: Task
+    response: Response
+    first: Extraction | None = None  # what could not be read of the first answer, where this is the second try
+
+
+def _read(one: _Asked, answer: Response) -> Extraction:
+    task, request = one.task, one.response.request
     if answer.outcome is Outcome.OK:
         return parse_answer(task, request, answer.text)
     if answer.outcome is Outcome.ERROR:
         readings = dict.fromkeys(task.card.extraction.attributes, Reading.ERROR)
         return Extraction(request, readings, {}, text=answer.text, error=answer.error or "the extractor's call failed")
     return unparsed(task, request, answer.text, _UNREADABLE[answer.outcome])
+
+
+def _is_unread(extraction: Extraction) -> bool:
+    return Reading.UNPARSED in extraction.readings.values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vibe_harness.backends.guards import Budget
 from vibe_harness.backends.protocol import Opener, check_options, open_backend
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -14,14 +15,21 @@ from vibe_harness.extraction.protocol import EXTRACTORS, Extractor
 from vibe_harness.registry import did_you_mean
 
 
-def open_extractor(name: str, index: CardIndex, tasks: Sequence[Task], opener: Opener = open_backend) -> Extractor:
+def open_extractor(
+    name: str,
+    index: CardIndex,
+    tasks: Sequence[Task],
+    opener: Opener = open_backend,
+    budget: Budget | None = None,
+) -> Extractor:
     """The extractor of that name, ready to read responses to these tasks. Closed by whoever opened it.
 
-    name: a registered extractor, a model card's name, or a model card's file. Raises what `find_extractor` raises, and
-    EngineError where the model's engine does not start.
+    name: a registered extractor, a model card's name, or a model card's file. budget: what an extractor model with
+    prices on its card may still spend. Raises what `find_extractor` raises, and EngineError where the model's engine
+    does not start.
     """
     card = find_extractor(name, index)
-    return EXTRACTORS.get(name)(tasks) if card is None else ModelExtractor(card, tasks, opener)
+    return EXTRACTORS.get(name)(tasks) if card is None else ModelExtractor(card, tasks, opener, budget)
 
 
 def extractor_identity(name: str, index: CardIndex) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The rules extractor: reads labelled lines ("Occupation: nurse"). For labelled answers only."""
+"""The rules extractor: reads labelled lines ("Occupation: nurse"), and the letter of an answer to a choice task."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from importlib import resources
 from typing import Any
 
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import Attribute
+from vibe_harness.cards.schema import CHOICE, Attribute
 from vibe_harness.cards.spelling import fold
+from vibe_harness.extraction.answer_reader import VERSION as READER_VERSION
+from vibe_harness.extraction.answer_reader import read_choice
 from vibe_harness.extraction.canonical import Canonicaliser, canonicalisers
 from vibe_harness.extraction.parse import unknown_words
 from vibe_harness.records import Extraction, Reading, Response
@@ -28,7 +30,8 @@ class RulesExtractor:
     """Takes the text after an attribute's label, and nothing else: what is not labelled is not read.
 
     Of two lines with the same label the first counts. Serves the simulated model and other answers in a fixed form;
-    for a real model's free text, an extractor model is needed.
+    for a real model's free text, an extractor model is needed. Answers to choice tasks, any model's, are read as
+    `answer_reader` says.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
@@ -36,17 +39,24 @@ class RulesExtractor:
 
     @staticmethod
     def identity() -> Mapping[str, Any]:
-        return {"extractor": "rules", "version": VERSION}
+        return {"extractor": "rules", "version": VERSION, "answer_reader": READER_VERSION}
 
     def describe(self) -> Mapping[str, str]:
         return {"engine": "rules", "version": str(VERSION)}
 
     def extract(self, responses: Iterable[tuple[Task, Response]]) -> Iterator[Extraction]:
         for task, response in responses:
-            yield read_labelled(task, response)
+            yield read_letter(task, response) if task.card.choice else read_labelled(task, response)
 
     def close(self) -> None:
         return
+
+
+def read_letter(task: Task, response: Response) -> Extraction:
+    """Read the letter that an answer to a choice task settles on. The task holds the options that were offered."""
+    choice = read_choice(response.text, task.offered)
+    raw = {CHOICE: (choice.label,)} if choice.label else {}
+    return Extraction(response.request, {CHOICE: choice.reading}, raw, refused=not raw and _refuses(response.text))
 
 
 def read_labelled(task: Task, response: Response) -> Extraction:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vibe_harness.errors import UserError
 from vibe_harness.records import Score, parts_of
 from vibe_harness.registry import Registry
 
@@ -27,7 +28,9 @@ class Settings:
     permutations: int = 10_000
     seed: int = 0
     speaker_strata: tuple[str, ...] = ()  # columns within which speakers are permuted
+    conditions: tuple[str, ...] = ()  # of a choice task: its other variables, besides the one under test
     strata: tuple[str, ...] = ()  # columns that vary from clip to clip: evened out where unbalanced (metrics.balance)
+    trust_remote_code: bool = False  # run the Python code of an "evaluate:" metric that a card names
     also_test: tuple[str, ...] = ()  # published tests beside the default one: names of metrics.published.TESTS
 
 
@@ -48,12 +51,17 @@ class Metric:
     compute: takes a frame of observations and settings, gives scores. The frame has one row per response and
     attribute with the columns request, clip, speaker, group, attribute, outcome, reading, raw, values, sentence_id
     and group_NAME; `group` is the group under test and never missing.
-    kinds: the kinds of task that can feed it.
+    kinds: the kinds of task that can feed it. A choice task gives one row per response, with further columns: choice
+    (name of the option that was chosen, or None), right (that of the right one, where the task has a key), place (at
+    which the chosen one stood, from 1; 0 for none), letter, order, item; and frame.attrs["options"], all their names.
+    options, key: what a choice task must have for it: options of these names, a right answer.
     """
 
     compute: Callable[[pd.DataFrame, Settings], list[Score]]
     summary: str
     kinds: tuple[str, ...] = ("open_ended",)
+    options: tuple[str, ...] = ()
+    key: bool = False
 
 
 METRICS: Registry[Metric] = Registry(
@@ -63,16 +71,31 @@ METRICS: Registry[Metric] = Registry(
         "ntvd": "vibe_harness.metrics.ntvd:NTVD",
         "refusal_ntvd": "vibe_harness.metrics.refusal_ntvd:REFUSAL_NTVD",
         "diversity": "vibe_harness.metrics.diversity:DIVERSITY",
+        "slifs": "vibe_harness.metrics.stereotypes:SLIFS",
+        "slms": "vibe_harness.metrics.stereotypes:SLMS",
+        "slbs": "vibe_harness.metrics.stereotypes:SLBS",
+        "slbs_binomial": "vibe_harness.metrics.stereotypes:SLBS_BINOMIAL",
+        "parity_deviation": "vibe_harness.metrics.stereotypes:PARITY_DEVIATION",
+        "choice_by_place": "vibe_harness.metrics.places:CHOICE_BY_PLACE",
+        "accuracy": "vibe_harness.metrics.consistency:ACCURACY",
+        "question_entropy": "vibe_harness.metrics.consistency:QUESTION_ENTROPY",
+        "apes": "vibe_harness.metrics.consistency:APES",
+        "fleiss_kappa": "vibe_harness.metrics.consistency:FLEISS_KAPPA",
+        "fleiss_kappa_averaged": "vibe_harness.metrics.consistency:FLEISS_KAPPA_AVERAGED",
     },
 )
 
 
-def find_metric(name: str) -> Metric:
+def find_metric(name: str, *, trust_remote_code: bool = False) -> Metric:
     """The registered metric of that name, or the one of Hugging Face `evaluate` that "evaluate:NAME" stands for.
 
-    Raises UserError with a suggestion where there is none.
+    Raises UserError with a suggestion where there is none, and for the latter where its code is not trusted.
     """
     if name.startswith(EVALUATE):
+        if not trust_remote_code:
+            raise UserError(
+                f"the metric '{name}' is Python code that a card names: read it, then allow it with --trust-remote-code"
+            )
         from vibe_harness.metrics.evaluate_metric import evaluate_metric
 
         return evaluate_metric(name)

@@ -42,7 +42,8 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """before, after: models. warnings: what else differs between the two runs, in words. not_compared: why."""
+    """before, after: models. not_compared: why, for tasks that both runs asked. warnings: what else differs between the
+    two runs, in words."""
 
     before: str
     after: str
@@ -75,9 +76,9 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
     if not alike:
         raise UserError(f"{before} and {after} have no clip in common: runs over the same clips are needed")
     settings = Settings(tau=tau, permutations=permutations, seed=records[0].seed)
-    shared, refused = _shared_tasks(*records)
+    shared, refused, aside = _shared_tasks(*records)
     if not shared:
-        raise UserError(f"{before} and {after} cannot be compared: {'; '.join(refused) or 'they share no task'}")
+        raise UserError(f"{before} and {after} cannot be compared: {'; '.join([*refused, *aside])}")
     dimensions = [name for name in records[0].dimensions if name in records[1].dimensions]
     if not dimensions:
         raise UserError(f"{before} and {after} share no dimension: score one of them by the other's --dimension first")
@@ -94,20 +95,21 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
         tau=tau,
         compared=tuple(replace(one, adjusted=p) for one, p in zip(compared, p_values, strict=True)),
         not_compared=tuple(refused),
-        warnings=(*_other_differences(*folders), *changed),
+        warnings=(*_other_differences(*folders), *changed, *aside),
     )
 
 
-def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord], list[str]]:
-    """Tasks of one card in both runs, with the prompts that both asked; and why the others are not compared."""
+def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord], list[str], list[str]]:
+    """Tasks of one card in both runs, with the prompts that both asked; why others of both are not compared; and a line
+    on those that there is nothing to compare in."""
     others = {task.card.task: task for task in after.tasks}
-    shared, refused = [], []
+    shared, refused, aside = [], [], []
     for task in before.tasks:
         other = others.pop(task.card.task, None)
         if other is None:
-            refused.append(f"{task.card.task}: only the first run asked it")
+            aside.append(f"{task.card.task}: only the first run asked it")
         elif "ntvd" not in task.card.metrics:
-            refused.append(f"{task.card.task}: its card does not ask for nTVD")
+            aside.append(f"{task.card.task}: its card does not ask for nTVD")
         elif task.digest != other.digest:
             versions = f"versions {task.card.version} and {other.card.version}, digests {task.digest[:8]}"
             refused.append(
@@ -118,7 +120,7 @@ def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord]
             shared.append(replace(task, variants=variants))
         else:
             refused.append(f"{task.card.task}: asked in no prompt that both runs have")
-    return shared, [*refused, *(f"{name}: only the second run asked it" for name in others)]
+    return shared, refused, [*aside, *(f"{name}: only the second run asked it" for name in others)]
 
 
 def _same_clips(before: RunFolder, after: RunFolder) -> tuple[set[str], list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,14 @@ def unread(responses: Path, planned: Planned, done: Ids, keys: ExtractionKeys) -
 
 def extract(
     responses: Iterable[tuple[str, str, Response]],
-    tasks: Mapping[str, Task],
+    task_of: Callable[[str, str], Task],
     extractor: Extractor,
     path: Path,
     tick: Tick,
 ) -> None:
     """Read the responses (see `unread`), and store each reading under its key as it arrives.
+
+    task_of: from a task's name and a request's id to the task as it stands for that request.
 
     Raises EngineError where the extractor answers what it was not asked, twice, or not at all.
     """
@@ -66,7 +68,7 @@ def extract(
     def pending() -> Iterator[tuple[Task, Response]]:
         for key, task, response in responses:
             waiting[response.request] = key
-            yield tasks[task], response
+            yield task_of(task, response.request), response
 
     with Journal(path) as journal:
         for extraction in extractor.extract(pending()):

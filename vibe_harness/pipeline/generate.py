@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from vibe_harness.backends.protocol import Backend
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.pipeline.ids import Marks, Planned
 from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.plan import Plan
 from vibe_harness.records import Outcome, Request
 
 Tick = Callable[[int], None]
@@ -57,22 +56,31 @@ def final_responses(path: Path, planned: Planned) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _served(path: Path) -> str | None:
+def served_model(path: Path) -> str | None:
     """The model that gave the answers stored so far, as it named itself."""
     return next((record["served_model"] for record in read_journal(path) if record["served_model"]), None)
 
 
-def generate(plan: Plan, done: Marks, backend: Backend, path: Path, tick: Tick, budget: Budget | None = None) -> Asked:
+def generate(
+    requests: Iterable[Request],
+    done: Marks,
+    backend: Backend,
+    path: Path,
+    tick: Tick,
+    budget: Budget,
+    served: str | None = None,
+) -> Asked:
     """Ask what is not among `done`, and store each response as it arrives.
 
-    tick(n) is called with the number of requests done, the earlier ones included. Raises EngineError where the
-    backend answers what it was not asked, twice, or not at all, where another model answers than the one that gave the
-    answers stored so far, and where the budget is used up.
+    tick(n) is called with the number of requests done, the earlier ones included. served: the model that gave earlier
+    answers which are not in this journal. Raises EngineError where the backend answers what it was not asked, twice, or
+    not at all, where another model answers than the one that gave the answers stored so far, and where the budget is
+    used up.
     """
     waiting: dict[str, Request] = {}
 
     def pending() -> Iterator[Request]:
-        for request in plan.requests():
+        for request in requests:
             if request.id not in done:
                 waiting[request.id] = request
                 yield request
@@ -80,7 +88,7 @@ def generate(plan: Plan, done: Marks, backend: Backend, path: Path, tick: Tick, 
     asked = Asked()
     tick(len(done))
     with Journal(path) as journal:
-        for response in watched(backend, pending(), served=_served(path), budget=budget):
+        for response in watched(backend, pending(), budget, served_model(path) or served):
             request = waiting.pop(response.request, None)
             if request is None:
                 raise EngineError(f"the backend answered request {response.request} twice, or without being asked")
@@ -94,6 +102,7 @@ def generate(plan: Plan, done: Marks, backend: Backend, path: Path, tick: Tick, 
                     "text": response.text,
                     "finish_reason": response.finish_reason,
                     "input_tokens": response.input_tokens,
+                    "audio_tokens": response.audio_tokens,
                     "output_tokens": response.output_tokens,
                     "seconds": response.seconds,
                     "served_model": response.served_model,

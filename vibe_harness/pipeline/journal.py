@@ -207,5 +207,6 @@ _READINGS = [str(reading) for reading in Reading]
 _FITS: Mapping[str, Callable[[Any], bool]] = {
     "engines.jsonl": _is_engine,
     "responses.jsonl": _is_response,
+    "transcriptions.jsonl": _is_response,
     "extractions.jsonl": _is_extraction,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -13,7 +13,18 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.pipeline.ids import Planned
+from vibe_harness.pipeline.questions import asked_of, questions
+from vibe_harness.pipeline.words import Modality, how_heard, in_words
 from vibe_harness.records import Clip, Generation, Request, Waveform
+
+
+@dataclass(frozen=True, slots=True)
+class HeardPart:
+    """Further audio of a clip that was checked: a spoken option."""
+
+    path: Path
+    waveform: str  # SHA-256 of the decoded samples
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +35,7 @@ class HeardClip:
     path: Path
     waveform: str  # SHA-256 of the decoded samples
     seconds: float
+    parts: Mapping[str, HeardPart] = field(default_factory=dict)  # by file, of choice tasks whose options are spoken
 
 
 @lru_cache(maxsize=8)
@@ -41,33 +53,46 @@ class Plan:
     variants: Mapping[str, Sequence[str]]  # task -> prompt variants
     clips: Sequence[HeardClip]
     seed: int
+    modality: Modality = "audio"
 
     def __len__(self) -> int:
-        return len(self.clips) * sum(len(self.variants[task.name]) for task in self.tasks)
+        each = [(task, len(self.variants[task.name])) for task in self.tasks]
+        return sum(prompts * asked_of(task, heard.clip) for task, prompts in each for heard in self.clips)
 
     def places(self) -> Planned:
         """The id of every request with its task, variant and clip."""
-        return Planned((request.id, (request.task, request.variant, request.clip)) for request in self.requests())
+        return places(self.requests())
 
     def requests(self) -> Iterator[Request]:
-        """Every request, clip by clip: what is asked of one clip shares the engine's caches."""
-        identity = digest(self.model.identity())
+        """Every request, clip by clip: what is asked of one clip shares the engine's caches.
+
+        Those of a cascade come with the clip: `cascade.Worded` puts the model's transcription in its place.
+        """
+        identity = digest([self.model.identity(), how_heard(self.modality)])
         for heard in self.clips:
-            audio = partial(decoded, heard.path, self.model.sample_rate)
+            transcript = self.modality == "transcript"
+            audio = None if transcript else partial(decoded, heard.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)
-                for variant in self.variants[task.name]:
-                    prompt = task.prompt(variant, heard.clip.text)
+                styles, sound = self.variants[task.name], self.modality == "audio"
+                for asked in questions(task, styles, heard, self.model.sample_rate, sound):
+                    prompt = in_words(heard.clip.text or "", asked.prompt) if transcript else asked.prompt
                     yield Request(
-                        id=request_id(identity, task.name, variant, prompt, generation, heard),
+                        id=request_id(identity, task.name, asked.variant, prompt, generation, asked.heard),
                         task=task.name,
-                        variant=variant,
+                        variant=asked.variant,
                         clip=heard.clip.id,
                         prompt=prompt,
                         generation=generation,
-                        audio=audio,
+                        audio=asked.audio or audio,
+                        options=asked.options,
                     )
+
+
+def places(requests: Iterable[Request]) -> Planned:
+    """The id of every request with its task, variant and clip."""
+    return Planned((request.id, (request.task, request.variant, request.clip)) for request in requests)
 
 
 def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
@@ -81,7 +106,8 @@ def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
 def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: HeardClip) -> str:
     """Digest (32 hex digits) of everything that can change an answer, so that no other answer is ever taken for it.
 
-    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments).
+    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments) and of the form
+    in which the model meets the clip.
     """
     parts = (
         identity,

@@ -40,6 +40,8 @@ def task_power(
     answer for those of the corpus. The test is the default one: speakers are exchanged within the strata that the
     corpus declares. Raises UserError where the corpus lacks the dimension, or the pilot the task.
     """
+    if task.card.kind == "choice":
+        raise UserError(f"'{task.name}' is a choice task, and this is about nTVD, which it does not have")
     groups = groups_of(corpus.clips, dimension)
     columns = strata_for(dimension, corpus.speaker_strata)
     clips: list[int] = []  # of each speaker, group by group

@@ -21,10 +21,13 @@ from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.metrics.registry import Settings, strata_for
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
+from vibe_harness.pipeline.options import check_options, refuse_excluded
 from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.questions import draw_items
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
+from vibe_harness.pipeline.words import Modality
 from vibe_harness.records import Clip, group_in
 from vibe_harness.registry import did_you_mean
 
@@ -47,10 +50,14 @@ class Question:
     tau: int = 10
     permutations: int = 10_000
     skip_bad_clips: bool = False
+    modality: Modality = "audio"  # or the corpus's words, or the model's own transcription, in place of the clip
     hearing_check: bool = True  # ask the model what was said before the run
+    check_batch_invariance: int = 0  # ask so many answered requests again, one by one
     max_requests: int | None = None  # ask the model no more than this, this time
+    max_cost: float | None = None  # spend no more than this, this time, by the prices of the model's card
     executor: str = "local"
     executor_args: Mapping[str, Any] = field(default_factory=dict)
+    trust_remote_code: bool = False  # run Python code that a card names: of a metric, or of a model's repository
     include_path: Sequence[Path] = ()
     output_path: Path | None = None
 
@@ -83,14 +90,22 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
     opener_of(question.executor, question.executor_args)
     index = CardIndex(question.include_path)
     model = with_overrides(index.model(question.model), question.model_args)
-    if not model.audio:
-        raise UserError(f"model '{model.model}' takes no audio: it can be an --extractor, not the --model")
+    _check_modality(model, question.modality)
+    if question.max_cost is not None and model.prices is None:
+        raise UserError(
+            f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
+            "prices: {input: ..., output: ...} per million tokens"
+        )
     tasks = index.tasks(question.tasks)
-    metrics_of(tasks)
+    metrics_of(tasks, trust_remote_code=question.trust_remote_code)
     for task in tasks:
         _variants(task, question.prompt_variant)
-    extractor = question.extractor or model.extractor or DEFAULT_EXTRACTOR
-    find_extractor(extractor, index)
+    extractor = question.extractor or _default_extractor(model, tasks)
+    reader = find_extractor(extractor, index)
+    if not question.trust_remote_code:
+        _check_runs_no_code(model, question.model_args)
+        if reader is not None:
+            _check_runs_no_code(reader, {})
     chosen = choose_corpora(question.corpus or model.corpus, tasks, question.dimensions)
     prepared = []
     for corpus, own in chosen:
@@ -113,12 +128,23 @@ def _prepare(
 ) -> Prepared:
     dimensions = choose_dimensions(question.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
-    if question.limit is not None:
+    refuse_excluded(model, corpus, clips)
+    items = {task.card.choice.item for task in tasks if task.card.choice}
+    if question.limit is not None and items:
+        clips = draw_items(clips, question.limit, min(items), question.seed)
+    elif question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
+    heard, bad = check_options(tasks, corpus, model, heard, bad, question.skip_bad_clips, progress)
     _check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
+    wordless = [one.clip for one in heard if not one.clip.text] if question.modality == "transcript" else []
+    if wordless:
+        raise UserError(
+            f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
+            f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
+        )
     variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
-    plan = Plan(model, tasks, variants, heard, question.seed)
+    plan = Plan(model, tasks, variants, heard, question.seed, question.modality)
     asked = {
         "model": {"name": model.model, **model.identity()},
         "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in tasks},
@@ -128,6 +154,7 @@ def _prepare(
         "extractor": dict(extractor_identity(extractor, index)),
         "limit": question.limit,
         "seed": question.seed,
+        "modality": question.modality,
     }
     return Prepared(
         question=question,
@@ -141,6 +168,29 @@ def _prepare(
         opener=opener_of(question.executor, question.executor_args),
         folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
     )
+
+
+def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
+    """Rules read the letters of choice tasks; a text model reads free answers. Raises UserError for both in one run."""
+    kinds = {task.card.kind for task in tasks}
+    if len(kinds) > 1:
+        raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
+    return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
+
+
+def _check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
+    """Raise UserError where a model card would have code of the model's repository run, and the person did not say so.
+
+    own: arguments that the person typed, which are the person's word.
+    """
+    engine = card.args.get("engine")
+    by_argument = card.args.get("trust_remote_code") and "trust_remote_code" not in own
+    by_engine = isinstance(engine, Mapping) and engine.get("trust_remote_code") and "engine" not in own
+    if by_argument or by_engine:
+        raise UserError(
+            f"the model '{card.model}' ({card.id}) runs Python code from its repository: read it, then allow it with "
+            "--trust-remote-code"
+        )
 
 
 def record_of(prepared: Prepared, requests: str) -> RunRecord:
@@ -171,6 +221,7 @@ def record_of(prepared: Prepared, requests: str) -> RunRecord:
         speaker_strata={name: list(columns) for name, columns in corpus.speaker_strata.items()},
         strata=list(corpus.strata),
         extractor=prepared.extractor,
+        modality=plan.modality,
         seed=prepared.question.seed,
         bad_clips={clip: bad.reason for clip, bad in prepared.bad_clips.items()},
         long_clips=_long_clips(prepared),
@@ -183,6 +234,8 @@ def record_of(prepared: Prepared, requests: str) -> RunRecord:
 def _long_clips(prepared: Prepared) -> dict[str, int]:
     """What was done to clips longer than the model takes -> how many."""
     model, clips = prepared.plan.model, prepared.plan.clips
+    if prepared.plan.modality == "transcript":
+        return {}  # no clip is heard
     limit = model.max_seconds
     over = 0 if limit is None else sum(one.seconds > limit for one in clips)
     refused = sum(bad.fault is Fault.TOO_LONG for bad in prepared.bad_clips.values())
@@ -192,7 +245,23 @@ def _long_clips(prepared: Prepared) -> dict[str, int]:
 
 def settings_of(question: Question) -> Settings:
     """The scoring settings that a question asks for."""
-    return Settings(tau=question.tau, permutations=question.permutations, seed=question.seed)
+    return Settings(
+        tau=question.tau,
+        permutations=question.permutations,
+        seed=question.seed,
+        trust_remote_code=question.trust_remote_code,
+    )
+
+
+def _check_modality(model: ModelCard, modality: Modality) -> None:
+    """Raise UserError where the model cannot be asked in that form."""
+    if modality != "transcript" and not model.audio:
+        raise UserError(
+            f"model '{model.model}' takes no audio: it can be an --extractor, or be given the corpus's words with "
+            "--modality transcript"
+        )
+    if modality != "audio" and model.simulated:
+        raise UserError(f"model '{model.model}' is simulated and reads no words: --modality {modality} is not for it")
 
 
 def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
@@ -251,7 +320,8 @@ def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[st
             f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
             f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
         )
-    for dimension in dimensions:
+    shifting = [task for task in tasks if task.card.kind != "choice"]  # a choice task asks each voice in every order
+    for dimension in dimensions if shifting else ():
         groups = groups_of(clips, dimension)
         compared = [clip for members in groups.values() for clip in members]
         for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):

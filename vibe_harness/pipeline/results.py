@@ -11,6 +11,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import read_json, write_json
+from vibe_harness.pipeline.words import Modality
 from vibe_harness.records import Score
 
 FORMAT = 1
@@ -84,6 +85,18 @@ class VariantSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCheck:
+    """Requests that were asked again, each alone: whether a batch changes what the model writes."""
+
+    __pydantic_config__ = DOCUMENTED
+
+    requests: int
+    """Asked again."""
+    different: int
+    """Of these, answered in other words than among others; engines.jsonl holds both texts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """All that a run found."""
 
@@ -107,8 +120,12 @@ class Results:
     """Most permutations of a test."""
     seed: int
     """The seed of generation, drawing and tests."""
-    hearing_check: Literal["passed", "left out", "simulated"]
-    """Whether the model was asked what it hears; a simulated one is not."""
+    modality: Modality = "audio"
+    """What the model was given: the clip, its words, or its own transcription. Never put together in one column."""
+    hearing_check: Literal["passed", "left out", "simulated", "no audio"]
+    """Whether the model was asked what it hears; a simulated one is not, nor one that is given words."""
+    batch_check: BatchCheck | None = None
+    """Where --check-batch-invariance was asked for."""
     bad_clips: Mapping[str, str]
     """Clips left out with --skip-bad-clips -> reason."""
     long_clips: Mapping[str, int]

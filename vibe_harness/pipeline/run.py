@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from vibe_harness.backends.guards import Budget
-from vibe_harness.backends.hearing_check import check_hearing
+from vibe_harness.backends.guards import Budget, Spent
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import Task
-from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.extraction.protocol import Extractor
+from vibe_harness.pipeline.cascade import Worded, transcribing, transcriptions
+from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once, note_engine
 from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
-from vibe_harness.pipeline.generate import answered, generate
+from vibe_harness.pipeline.generate import answered, generate, served_model
 from vibe_harness.pipeline.ids import Planned
-from vibe_harness.pipeline.journal import Journal, drop_torn_tail
+from vibe_harness.pipeline.journal import drop_torn_tail
 from vibe_harness.pipeline.observe import write_observations
+from vibe_harness.pipeline.plan import places
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.questions import bound
 from vibe_harness.pipeline.results import Results, write_results
-from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder
+from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
 from vibe_harness.pipeline.tables import write_clips, write_requests
 
@@ -64,6 +65,7 @@ class Work:
     prepared: Prepared
     folder: RunFolder
     planned: Planned
+    budget: Budget
 
 
 def run(prepared: Prepared, progress: Progress) -> Results:
@@ -78,8 +80,9 @@ def run(prepared: Prepared, progress: Progress) -> Results:
 
 def run_all(runs: Sequence[Prepared], progress: Progress) -> Iterator[Results]:
     """As `run`, for several: all are asked, then all are read, then each is scored. Models are loaded once."""
+    spent = Spent()
     with ExitStack() as held:
-        works = [held.enter_context(at_work(prepared)) for prepared in runs]
+        works = [held.enter_context(at_work(prepared, spent)) for prepared in runs]
         with closing(Kept[Backend]()) as models:
             for work in works:
                 ask(work, models, progress, _tasks_of(runs))
@@ -95,17 +98,21 @@ def _tasks_of(runs: Sequence[Prepared]) -> list[Task]:
 
 
 @contextmanager
-def at_work(prepared: Prepared) -> Iterator[Work]:
-    """Hold the folder, and write down there what is asked. Raises UserError as `run` does."""
-    folder = RunFolder(prepared.folder)
+def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[Work]:
+    """Hold the folder, and write down there what is asked. Raises UserError as `run` does.
+
+    spent: by runs of the same command, which share its limit.
+    """
+    folder, question = RunFolder(prepared.folder), prepared.question
+    budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices, spent=spent or Spent())
     with folder.locked():
         planned = prepared.plan.places()
-        for journal in (folder.engines, folder.responses, folder.extractions):
+        for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
             drop_torn_tail(journal)
         folder.claim(prepared.asked, record_of(prepared, planned.digest))
         write_clips(folder.clips, prepared.plan.clips)
         write_requests(folder.requests, planned)
-        yield Work(prepared, folder, planned)
+        yield Work(prepared, folder, planned, budget)
 
 
 def ask(work: Work, models: Kept[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
@@ -113,37 +120,41 @@ def ask(work: Work, models: Kept[Backend], progress: Progress, tasks: Sequence[T
 
     tasks: all that the model will be asked while it is loaded, so that it can be sized.
     """
-    plan, folder = work.prepared.plan, work.folder
+    prepared, folder = work.prepared, work.folder
+    plan, unchecked = prepared.plan, prepared.question.check_batch_invariance
     done = answered(folder.responses, work.planned)
-    if len(done) == len(work.planned):
+    if len(done) == len(work.planned) and batch_checked(folder) >= unchecked:
         return  # the engine need not start
-    prepared = work.prepared
-    with (
-        progress.stage(f"asking {plan.model.model}", len(plan)) as tick,
-        models.opened(plan.model, lambda: prepared.opener(plan.model, tasks)) as backend,
-    ):
-        _check_hearing(prepared, backend, folder)
-        _note_engine(folder, "model", backend.describe())
-        budget = Budget(max_requests=prepared.question.max_requests)
-        asked = generate(plan, done, backend, folder.responses, tick, budget)
-    if not done and asked.failed == asked.requests:
-        raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
+    with models.opened(plan.model, partial(_started, prepared, progress, tasks)) as opened:
+        if prepared.question.hearing_check:
+            check_hearing_once(plan, opened, folder)
+        note_engine(folder, "model", opened.describe())
+        backend, served = opened, None
+        if plan.modality == "cascade":
+            backend, served = _transcribed(work, opened, progress)
+        with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
+            asked = generate(plan.requests(), done, backend, folder.responses, tick, work.budget, served)
+        if not done and asked.failed == asked.requests:
+            raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
+        if batch_checked(folder) < unchecked:
+            check_batch(plan, work.planned, backend, folder, unchecked)
 
 
-def _check_hearing(prepared: Prepared, backend: Backend, folder: RunFolder) -> None:
-    """Ask the model what was said in up to three clips and in silence; what it wrote goes into the run folder.
+def _started(prepared: Prepared, progress: Progress, tasks: Sequence[Task]) -> Backend:
+    model = prepared.plan.model
+    with progress.stage(f"starting {model.model}", 1) as tick:
+        backend = prepared.opener(model, tasks)
+        tick(1)
+    return backend
 
-    Raises EngineError where it writes the same for all of them. Not asked of the simulated model, which hears pitch and
-    timbre but no words.
-    """
-    plan = prepared.plan
-    if plan.model.simulated or not prepared.question.hearing_check or folder.hearing_passed():
-        return
-    by_words = {heard.clip.sentence_id or heard.clip.text or heard.clip.id: heard for heard in plan.clips}
-    different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
-    clips = [(heard.clip.id, partial(read_audio, heard.path, plan.model.sample_rate)) for heard in different]
-    heard = check_hearing(backend, plan.model, clips)
-    _note_engine(folder, HEARING_CHECK, {"answers": heard.answers})
+
+def _transcribed(work: Work, backend: Backend, progress: Progress) -> tuple[Backend, str | None]:
+    """The backend, asked from now on with the model's own transcriptions; and the model that made these."""
+    plan, path = work.prepared.plan, work.folder.transcriptions
+    planned = places(transcribing(plan))
+    with progress.stage(f"transcribing with {plan.model.model}", len(planned)) as tick:
+        generate(transcribing(plan), answered(path, planned), backend, path, tick, work.budget)
+    return Worded(backend, transcriptions(path, planned)), served_model(path)
 
 
 def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Sequence[Task]) -> None:
@@ -155,18 +166,23 @@ def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Seq
     own = {task.name: task for task in prepared.plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), own)
     done = extracted(folder.extractions)
+    clips = {heard.clip.id: heard.clip for heard in prepared.plan.clips}
+
+    def task_of(task: str, request: str) -> Task:
+        place = planned.get(request)
+        return bound(own[task], place[1], clips[place[2]]) if place else own[task]
+
     waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
             extractors.opened(
                 prepared.extractor,
-                lambda: open_extractor(prepared.extractor, prepared.index, tasks, prepared.opener),
+                lambda: open_extractor(prepared.extractor, prepared.index, tasks, prepared.opener, work.budget),
             ) as extractor,
         ):
-            _note_engine(folder, "extractor", extractor.describe())
-            extract(unread(folder.responses, planned, done, keys), own, extractor, folder.extractions, tick)
-    clips = {heard.clip.id: heard.clip for heard in prepared.plan.clips}
+            note_engine(folder, "extractor", extractor.describe())
+            extract(unread(folder.responses, planned, done, keys), task_of, extractor, folder.extractions, tick)
     write_observations(folder, clips, planned, keys, own)
 
 
@@ -176,8 +192,3 @@ def score(work: Work, progress: Progress) -> Results:
     results = score_run(work.folder, settings_of(question), work.prepared.dimensions, progress)
     write_results(work.folder.results, results)
     return results
-
-
-def _note_engine(folder: RunFolder, role: str, description: Mapping[str, Any]) -> None:
-    with Journal(folder.engines) as journal:
-        journal.append({"role": role, **description, "time": time.time()})

@@ -44,7 +44,7 @@ def check_run(folder: RunFolder) -> Checked:
     record = folder.record()
     data = folder.read()
     asked, written = data["asked"], data["record"]
-    faults = [*_cards(asked, written), *_clips(folder, asked)]
+    faults = [*_cards(asked, written), *_clips(folder, asked), *_engines(folder)]
     try:
         planned = Planned(read_requests(folder.requests))
     except UserError as error:
@@ -82,6 +82,13 @@ def _clips(folder: RunFolder, asked: Mapping[str, Any]) -> Iterator[str]:
             yield f"{folder.clips}: these are not the clips that were asked: {AGAIN}"
     except UserError as error:
         yield str(error)
+
+
+def _engines(folder: RunFolder) -> Iterator[str]:
+    faulty = _Faulty("engines.jsonl")
+    for line in journal_lines(folder.engines):
+        faulty.read(line)
+    yield from faulty.lines()
 
 
 class _Faulty:

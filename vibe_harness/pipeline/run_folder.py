@@ -19,9 +19,11 @@ from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import PART, read_json, write_json
 from vibe_harness.pipeline.journal import read_journal
+from vibe_harness.pipeline.words import Modality
 
 FORMAT = 2  # 1 had no requests.parquet, and kept of the templates the prompts alone
-HEARING_CHECK = "hearing check"  # role of its entry in engines.jsonl
+HEARING_CHECK = "hearing check"  # roles of their entries in engines.jsonl
+BATCH_CHECK = "batch check"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +56,12 @@ class RunRecord:
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
     strata: Sequence[str] = ()  # columns that vary from clip to clip, evened out where unbalanced over groups
     extractor: str
+    modality: Modality = "audio"
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
-    long_clips: Mapping[str, int]  # refused, truncated, split -> how many clips longer than the model takes
+    long_clips: Mapping[str, int] = field(
+        default_factory=dict
+    )  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
     corpus_folder: str | None = None  # where its clips lay, so that a page can play them
     requests: str | None = None  # digest of requests.parquet; None in format 1
@@ -72,6 +77,7 @@ class RunFolder:
     clips.parquet         the clips that were asked, with their groups and the digest of their waveform
     requests.parquet      every request that was planned: its id, task, prompt and clip
     engines.jsonl         each engine that was started, with its version
+    transcriptions.jsonl  what the model wrote down of each clip, in a run of the modality "cascade"
     responses.jsonl       every response as it arrived
     extractions.jsonl     every reading of a response as it arrived
     observations.parquet  one row per response and attribute
@@ -84,6 +90,7 @@ class RunFolder:
         self.clips = path / "clips.parquet"
         self.requests = path / "requests.parquet"
         self.engines = path / "engines.jsonl"
+        self.transcriptions = path / "transcriptions.jsonl"
         self.responses = path / "responses.jsonl"
         self.extractions = path / "extractions.jsonl"
         self.observations = path / "observations.parquet"

@@ -14,9 +14,10 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric, strata_for
 from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of, strata_codes
+from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import FORMAT, GroupCoverage, Results, TaskResult, VariantSummary
-from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
+from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
+from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
 from vibe_harness.records import Outcome, Reading, Score, parts_of
 from vibe_harness.registry import did_you_mean
 
@@ -31,11 +32,11 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def metrics_of(tasks: Sequence[Task]) -> None:
+def metrics_of(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:
     """Raise UserError where a card names a metric that does not exist or that its kind cannot feed."""
     for task in tasks:
         for name in task.card.metrics:
-            metric = find_metric(name)
+            metric = find_metric(name, trust_remote_code=trust_remote_code)
             if task.card.kind not in metric.kinds:
                 raise UserError(
                     f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
@@ -48,6 +49,8 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 
     dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
     """
+    from vibe_harness.pipeline.choice_score import score_choice  # which builds on this module
+
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
@@ -68,6 +71,10 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
+            if task.card.kind == "choice":
+                results.append(score_choice(folder.observations, task, variant, dimension, settings))
+                tick(1)
+                continue
             results.append(
                 score_task(  # which alone holds the frame, so that no two are held at once
                     read_frame(folder.observations, task.card.task, variant, dimension),
@@ -85,7 +92,9 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         tau=settings.tau,
         permutations=settings.permutations,
         seed=settings.seed,
+        modality=record.modality,
         hearing_check=_hearing(folder, record),
+        batch_check=_batch_check(folder),
         bad_clips=record.bad_clips,
         long_clips=record.long_clips,
         tasks=results,
@@ -121,9 +130,16 @@ def _damaged(path: Path) -> UserError:
     )
 
 
-def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated"]:
+def _batch_check(folder: RunFolder) -> BatchCheck | None:
+    found = [entry for entry in read_journal(folder.engines) if entry["role"] == BATCH_CHECK]
+    return BatchCheck(requests=found[-1]["asked"], different=len(found[-1]["different"])) if found else None
+
+
+def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated", "no audio"]:
     if record.model.simulated:
         return "simulated"
+    if record.modality == "transcript":
+        return "no audio"
     return "passed" if folder.hearing_passed() else "left out"
 
 
@@ -196,11 +212,12 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
     speakers = speakers_of(frame)
     _check_crossing(speakers, dimension)
     without = frame["reading"] != Reading.VALUE
-    scores = [score for name in task.card.metrics for score in find_metric(name).compute(frame, settings)]
+    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in task.card.metrics]
+    scores = [score for metric in metrics for score in metric.compute(frame, settings)]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
-        *_missing(frame, without),
+        *missing_values(frame, without),
         *_missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
@@ -211,7 +228,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={name: _coverage(frame[frame["group"] == name]) for name in speakers.groups},
+        groups={name: coverage_of(frame[frame["group"] == name]) for name in speakers.groups},
         without_value=float(without.mean()),
         reliable=reliable,
         warnings=warnings,
@@ -230,7 +247,8 @@ def _check_crossing(speakers: Speakers, dimension: str) -> None:
         )
 
 
-def _coverage(frame: pd.DataFrame) -> GroupCoverage:
+def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
+    """How far the requests of a frame came, one group's."""
     requests = frame.drop_duplicates("request")
     readings, items = {}, {}
     for name in attributes_of(frame):
@@ -259,7 +277,7 @@ def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _missing(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
+def missing_values(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
     """A warning for each attribute whose share without a value is past the limit."""
     shares = without.groupby(frame["attribute"].astype(str)).mean()
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from vibe_harness.backends.protocol import Backend
@@ -118,10 +119,11 @@ def _copy(source: RunFolder, target: RunFolder) -> None:
         raise UserError(f"{target.path}: cannot be merged into: {error.strerror or error}") from None
 
 
-def run_cells(cells: Sequence[Cell], kept: StudyFolder, progress: Progress) -> None:
+def run_cells(cells: Sequence[Cell], kept: StudyFolder, progress: Progress, *, trust_remote_code: bool = False) -> None:
     """Run what is missing: all is asked first, model by model; then all is read and scored. Each model is loaded once.
 
-    A cell that fails is noted in the study's folder, and the others go on.
+    A cell that fails is noted in the study's folder, and the others go on. trust_remote_code: the person's own word,
+    which no study file can give.
     """
     kept.begin()
     failures = kept.failures()
@@ -131,7 +133,8 @@ def run_cells(cells: Sequence[Cell], kept: StudyFolder, progress: Progress) -> N
     def each(stage: Callable[[Work], object]) -> None:
         for cell in list(missing):
             try:
-                [prepared] = prepare(cell.question(), progress)
+                question = replace(cell.question(), trust_remote_code=trust_remote_code)
+                [prepared] = prepare(question, progress)
                 with at_work(prepared) as work:
                     stage(work)
                 kept.note(cell, None)

@@ -56,7 +56,7 @@ def write_requests(path: Path, planned: Planned) -> None:
 
 def read_requests(path: Path) -> Iterator[tuple[str, Place]]:
     """What `write_requests` wrote. Raises UserError where it is missing or damaged."""
-    for request, task, variant, clip in _rows(path, ["request", "task", "variant", "clip"]):
+    for request, task, variant, clip in rows_of(path, ["request", "task", "variant", "clip"]):
         yield request, (task, variant, clip)
 
 
@@ -77,13 +77,13 @@ def read_clips_digest(path: Path) -> str:
     names = [name.removeprefix(GROUP_PREFIX) for name in dimensions]
     return clips_digest(
         (clip, waveform, {name: group for name, group in zip(names, groups, strict=True) if group is not None})
-        for clip, waveform, *groups in _rows(path, ["clip", "waveform", *dimensions])
+        for clip, waveform, *groups in rows_of(path, ["clip", "waveform", *dimensions])
     )
 
 
 def read_outcomes(path: Path) -> Iterator[tuple[str, str]]:
     """Request and outcome of every observation. Raises UserError where they are missing or damaged."""
-    yield from _rows(path, ["request", "outcome"])
+    yield from rows_of(path, ["request", "outcome"])
 
 
 def column_names(path: Path) -> list[str]:
@@ -97,7 +97,7 @@ def column_names(path: Path) -> list[str]:
         raise _unreadable(path, error) from None
 
 
-def _rows(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
+def rows_of(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
     """Rows of a Parquet file, a batch in memory at a time. Raises UserError where it is missing or damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq

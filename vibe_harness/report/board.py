@@ -10,6 +10,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.report.board_runs import Entry, LeftOut, flat, model_labels
+from vibe_harness.report.html import digits_of
 from vibe_harness.report.stars import Family, family_of, stars, tested
 
 MAIN = "ntvd"
@@ -26,6 +27,7 @@ class Column:
     digest: str | None  # of the task's card and alias files; None for published figures
     kind: str  # of the task
     label: str
+    digits: int = 1  # decimals that its figures are told with
     compared: bool = True  # False where the models' means are over different attributes
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
 
@@ -80,7 +82,12 @@ class Block:
     rows: tuple[Row, ...]
     apart: str = ""  # how it differs from the other blocks of its corpus and dimension, in words
     published: str | None = None  # the source of figures that this harness did not measure
-    digits: int = 1
+
+    @property
+    def scale(self) -> float:
+        """The largest end of an interval of nTVD, to draw the others by."""
+        cells = [row.cells[index] for row in self.rows for index in self.main_columns()]
+        return max([1.0, *(cell.interval[1] for cell in cells if cell is not None and cell.interval)])
 
     @property
     def name(self) -> str:
@@ -116,7 +123,7 @@ class _Draft:
 
     settings: Mapping[str, str]
     found: dict[tuple[str, str, str, str | None], dict[str, tuple[Score, TaskResult]]]
-    kinds: dict[str, str]
+    tasks: dict[str, tuple[str, str]]  # task -> its kind, and the first of its prompts
     entries: dict[str, Entry]
 
 
@@ -147,12 +154,12 @@ def build_board(entries: Sequence[Entry], left_out: Sequence[LeftOut] = (), publ
 def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, str, str], _Draft]:
     drafts: dict[tuple[str, str, str], _Draft] = {}
     for entry in entries:
-        kinds = {task.card.task: str(task.card.kind) for task in entry.record.tasks}
+        tasks = {task.card.task: (str(task.card.kind), next(iter(task.card.prompts))) for task in entry.record.tasks}
         for result in entry.results.tasks:
             settings = _settings(entry, result)
             place = (entry.results.corpus, result.dimension, digest(settings))
             draft = drafts.setdefault(place, _Draft(settings, {}, {}, {}))
-            draft.kinds.update(kinds)
+            draft.tasks.update(tasks)
             for score in tested(result):
                 key = (result.task, score.metric, result.variant, _card(result))
                 held = draft.found.setdefault(key, {})
@@ -209,9 +216,9 @@ Found = Mapping[tuple[str, str, str, str | None], Mapping[str, Cell]]
 
 def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Mapping[str, str], apart: str) -> Block:
     columns, cells = [], []
-    for column, by_model in _columns(found, draft.kinds):
+    for column, by_model in _columns(found, draft.tasks):
         columns.append(column)
-        cells.append(marked(by_model) if column.compared else by_model)
+        cells.append(marked(by_model, column.digits) if column.compared else by_model)
     main = [i for i, column in enumerate(columns) if column.metric == MAIN and column.compared]
     rows = []
     for identity, entry in draft.entries.items():
@@ -234,7 +241,7 @@ def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Map
     )  # fmt: skip
 
 
-def _columns(found: Found, kinds: Mapping[str, str]) -> Iterator[tuple[Column, Mapping[str, Cell]]]:
+def _columns(found: Found, tasks: Mapping[str, tuple[str, str]]) -> Iterator[tuple[Column, Mapping[str, Cell]]]:
     """Columns with their cells.
 
     Where the models' means are over different attributes, they are not compared; a column over those that all have is.
@@ -242,13 +249,17 @@ def _columns(found: Found, kinds: Mapping[str, str]) -> Iterator[tuple[Column, M
     for key, by_model in found.items():
         task, metric, variant, card = key
         others = [other for other in found if other[:2] == (task, metric)]
-        label = task if metric == MAIN else f"{task}: {metric}"
-        if variant != "default" or len({other[2] for other in others}) > 1:
+        kind, first = tasks[task]
+        label = task if metric == MAIN else f"{task}: {metric.replace('_', ' ')}"
+        if variant != first or len({other[2] for other in others}) > 1:
             label += f" / {variant}"
         if len({other[3] for other in others}) > 1:
             name, plus, aliases = str(card).partition("+")
             label += f" (card {name[:6]}{plus}{aliases})"
-        column = Column(task=task, metric=metric, variant=variant, digest=card, kind=kinds[task], label=label)
+        digits = digits_of(metric, *(cell.value for cell in by_model.values()))
+        column = Column(
+            task=task, metric=metric, variant=variant, digest=card, kind=kind, label=label, digits=digits
+        )  # fmt: skip
         sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
         if metric != MAIN or len(sets) < 2:
             yield column, by_model
@@ -275,7 +286,7 @@ def _over(cell: Cell, common: tuple[str, ...]) -> Cell:
     )  # fmt: skip
 
 
-def marked(by_model: Mapping[str, Cell], digits: int = 1) -> dict[str, Cell]:
+def marked(by_model: Mapping[str, Cell], digits: int) -> dict[str, Cell]:
     """The cells, the highest and the lowest reliable value marked: all that read alike at so many digits."""
     shown = {i: round(cell.value, digits) for i, cell in by_model.items() if cell.value is not None and cell.reliable}
     if len(set(shown.values())) < 2:

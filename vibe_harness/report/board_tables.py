@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from vibe_harness.report.board import Block, Board, Cell, Row
+from vibe_harness.report.board import Block, Board, Cell, Column, Row
 from vibe_harness.report.html import number, range_words
 from vibe_harness.report.relations import Beside, CorpusAgreement, TaskCorrelations, TauRow
 from vibe_harness.stats.agreement import TAUS
@@ -70,7 +70,7 @@ def as_json(
         ],
         "no_single_score": NO_SINGLE_SCORE,
     }
-    return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _block(block: Block) -> dict[str, Any]:
@@ -95,8 +95,9 @@ def _block(block: Block) -> dict[str, Any]:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    names = [name for name in Cell.__dataclass_fields__ if name != "result"]
-    return {name: getattr(cell, name) for name in names}
+    """What is known of a cell: fields without a value are left out, but for the value itself."""
+    known = {name: getattr(cell, name) for name in Cell.__dataclass_fields__ if name != "result"}
+    return {name: value for name, value in known.items() if name == "value" or value not in (None, "", ())}
 
 
 def as_markdown(board: Board) -> str:
@@ -105,7 +106,7 @@ def as_markdown(board: Board) -> str:
     for block in board.blocks:
         heads = ["model", *(column.label for column in block.columns)]
         lines = [_md_row(heads), _md_row(["---", *["---:"] * len(block.columns)])]
-        lines += [_md_row([_md(_named(row)), *(_md_cell(cell, block) for cell in row.cells)]) for row in block.rows]
+        lines += [_md_row([_md(_named(row)), *map(_md_cell, row.cells, block.columns)]) for row in block.rows]
         note = f"Published, not measured here: {block.published}." if block.published else board.family.words
         parts.append(f"### By {_md(block.name)}\n\n" + "\n".join(lines) + f"\n\n{_md(note)}\n")
     ending = "Bold: highest; italic: lowest. In brackets the 95 % interval. "
@@ -120,17 +121,17 @@ def _md_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _md_cell(cell: Cell | None, block: Block) -> str:
+def _md_cell(cell: Cell | None, column: Column) -> str:
     if cell is None:
         return ""
-    figure = _md(_figure(cell, block))
+    figure = _md(_figure(cell, column))
     wrap = {"highest": "**", "lowest": "_"}.get(cell.mark, "")
-    low_high = f" [{range_words(*cell.interval)}]" if cell.interval else ""
+    low_high = f" [{range_words(*cell.interval, column.digits)}]" if cell.interval else ""
     return f"{wrap}{figure}{wrap}{_md(cell.stars)}{low_high}{'' if cell.reliable else ' (not reliable)'}"
 
 
-def _figure(cell: Cell, block: Block) -> str:
-    return "undefined" if cell.value is None else number(cell.value, block.digits)
+def _figure(cell: Cell, column: Column) -> str:
+    return "undefined" if cell.value is None else number(cell.value, column.digits)
 
 
 def _md(text: str) -> str:
@@ -149,7 +150,7 @@ def as_latex(board: Board) -> str:
     parts = ["% needs \\usepackage{booktabs}"]
     for block in board.blocks:
         heads = " & ".join(["model", *(_tex(column.label) for column in block.columns)])
-        rows = [" & ".join([_tex(_named(row)), *(_tex_cell(cell, block) for cell in row.cells)]) for row in block.rows]
+        rows = [" & ".join([_tex(_named(row)), *map(_tex_cell, row.cells, block.columns)]) for row in block.rows]
         note = f"published: {block.published}" if block.published else board.family.words
         parts.append(
             f"\n% by {_tex(block.name)}; bold: highest, underlined: lowest; {_tex(note)}\n"
@@ -160,10 +161,10 @@ def as_latex(board: Board) -> str:
     return "\n".join(parts) + f"\n% {NO_SINGLE_SCORE}\n"
 
 
-def _tex_cell(cell: Cell | None, block: Block) -> str:
+def _tex_cell(cell: Cell | None, column: Column) -> str:
     if cell is None:
         return "--"
-    figure = _figure(cell, block)
+    figure = _figure(cell, column)
     wrapped = {"highest": rf"\textbf{{{figure}}}", "lowest": rf"\underline{{{figure}}}"}.get(cell.mark, figure)
     return wrapped + (f"$^{{{cell.stars}}}$" if cell.stars else "") + ("" if cell.reliable else r"$^\dagger$")
 

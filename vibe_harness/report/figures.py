@@ -41,6 +41,8 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
     """Write a figure as SVG and as PNG; `path` has no extension. Raises UserError where it cannot be written."""
     paths = [path.with_name(f"{path.name}.{kind}") for kind in ("svg", "png")]
     with _drawing():
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once for both
         with written_aside(paths[0]) as aside:
             aside.write_text(figure_svg(figure), encoding="utf-8", errors="replace")
         with written_aside(paths[1]) as aside:

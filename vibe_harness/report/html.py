@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -24,7 +25,10 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    found.filters.update(number=number, percent=percent, range=range_words)
+    found.filters.update(
+        number=number, percent=percent, range=range_words, words=value_words, shift=shift_words, interval=interval_words
+    )
+    found.filters["digits"] = score_digits
     found.globals.update(inline=_inline, script_hash=_script_hash, script=None)
     return found
 
@@ -47,8 +51,11 @@ def _script_hash(name: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(_text(name).encode()).digest()).decode()}'"
 
 
+@cache
 def _text(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
+    """A file beside the templates, without the blanks that indent it: it stands in every page."""
+    lines = (FOLDER / name).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line.strip() for line in lines)
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -61,14 +68,37 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
 
 
-def value_words(score: Score, digits: int = 1) -> str:
+def digits_of(metric: str, *values: float | None) -> int:
+    """Decimals that a figure is told with: one where it runs to 100, three where it runs to 1 (an entropy, a kappa)."""
+    small = all(abs(value) <= 2 for value in values if value is not None)
+    return 3 if small and not metric.endswith("ntvd") else 1
+
+
+def score_digits(score: Score) -> int:
+    """`digits_of` a score."""
+    return digits_of(score.metric, score.value, *(score.interval or ()))
+
+
+def value_words(score: Score) -> str:
     """A score's figure, or that it has none."""
-    return "undefined" if score.value is None else number(score.value, digits)
+    return "undefined" if score.value is None else number(score.value, score_digits(score))
 
 
-def range_words(low: float | None, high: float | None) -> str:
-    """A range that does not go below 0; nothing where an end is missing."""
-    return "" if low is None or high is None else f"{min(max(low, 0.0), high):.1f} to {high:.1f}"
+def range_words(low: float | None, high: float | None, digits: int = 1) -> str:
+    """A range; nothing where an end is missing."""
+    return "" if low is None or high is None else f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def shift_words(score: Score) -> str:
+    """The bracket of the true shift, which is not under 0."""
+    if score.at_least is None or score.at_most is None:
+        return ""
+    return range_words(min(max(score.at_least, 0.0), score.at_most), score.at_most)
+
+
+def interval_words(score: Score) -> str:
+    """A score's 95 % interval; nothing where it has none."""
+    return range_words(*score.interval, score_digits(score)) if score.interval else ""
 
 
 def p_words(p_value: float | None) -> str:

@@ -9,7 +9,7 @@ from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.report.board import Block, Board, Cell, Row
 from vibe_harness.report.board_runs import Entry
-from vibe_harness.report.html import number, p_words, percent, range_words, value_words
+from vibe_harness.report.html import interval_words, number, p_words, percent, score_digits, shift_words, value_words
 
 SHIFTS = 3  # values told for each attribute
 
@@ -57,7 +57,7 @@ def _part(block: Block, row: Row) -> dict[str, Any]:
         "groups": groups,
         "warnings": [f"{label}: {line}" for label, cell in cells if cell.result for line in cell.result.warnings],
         "rows": [line for label, cell in cells if cell.result for line in _rows(label, cell, cell.result, groups)],
-        "outcomes": [line for label, cell in cells if cell.result for line in _outcomes(label, cell.result)],
+        "outcomes": [(label, _outcomes(cell.result, groups)) for label, cell in cells if cell.result],
     }
 
 
@@ -72,9 +72,9 @@ def _rows(label: str, cell: Cell, result: TaskResult, groups: Sequence[str]) -> 
             "name": _name(label, score),
             "whole": whole,
             "value": value_words(score) + (cell.stars if whole else ""),
-            "bracket": range_words(score.at_least, score.at_most),
-            "interval": range_words(*(score.interval or (None, None))),
-            "chance": number(score.null_p95),
+            "bracket": shift_words(score),
+            "interval": interval_words(score),
+            "chance": number(score.null_p95, score_digits(score)),
             "p": p_words(cell.adjusted_p if whole and cell.adjusted_p is not None else score.p_value),
             "kept": percent(score.detail.get("kept_share")),
             "commonest": percent(commonest),
@@ -98,12 +98,14 @@ def _shifts(score: Score, groups: Sequence[str]) -> str:
     return "; ".join(told)
 
 
-def _outcomes(label: str, result: TaskResult) -> Iterator[dict[str, Any]]:
-    for group, coverage in result.groups.items():
-        yield {
-            "task": label,
-            "group": group,
-            "speakers": coverage.speakers,
-            "requests": coverage.requests,
-            "outcomes": ", ".join(f"{name} {count}" for name, count in coverage.outcomes.items() if count),
-        }
+def _outcomes(result: TaskResult, groups: Sequence[str]) -> list[str]:
+    """How the requests of each group ended: "1,000 of 45 speakers: ok 980, refused 20"."""
+    told = []
+    for name in groups:
+        group = result.groups.get(name)
+        if group is None:
+            told.append("not asked")
+            continue
+        ends = ", ".join(f"{outcome} {count:,}" for outcome, count in group.outcomes.items() if count)
+        told.append(f"{group.requests:,} of {group.speakers:,} speakers: {ends}")
+    return told

@@ -34,7 +34,7 @@ def published_beside() -> list[Beside]:
         )
         found.append(
             Beside(
-                dimension=scores["dimension"], headings=headings, rows=rows, digits=2,
+                dimension=scores["dimension"], headings=headings, rows=rows, digits=(2, 2),
                 source=f"{table['source']}; {table['test']}",
             )
         )  # fmt: skip
@@ -48,7 +48,7 @@ def _data() -> dict[str, Any]:
 
 def _block(table: dict[str, Any]) -> Block:
     columns = tuple(
-        Column(task=task, metric=MAIN, variant="default", digest=None, kind="open_ended", label=task)
+        Column(task=task, metric=MAIN, variant="default", digest=None, kind="open_ended", label=task, digits=2)
         for task in table["tasks"]
     )
     cells = [
@@ -63,5 +63,5 @@ def _block(table: dict[str, Any]) -> Block:
         )
     return Block(
         corpus=table["corpus"], synthetic=False, dimension=table["dimension"], settings={}, columns=columns,
-        rows=tuple(rows), apart="published", published=f"{table['source']}; {table['test']}", digits=2,
+        rows=tuple(rows), apart="published", published=f"{table['source']}; {table['test']}",
     )  # fmt: skip

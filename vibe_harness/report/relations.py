@@ -51,7 +51,7 @@ class Beside:
     dimension: str
     headings: tuple[tuple[str, str], ...]  # kind of task, and what the figure is
     rows: tuple[tuple[str, tuple[Cell | None, ...]], ...]
-    digits: int = 1
+    digits: tuple[int, ...]  # decimals of each figure
     source: str | None = None  # of published figures
 
 
@@ -165,6 +165,7 @@ def beside_choice(blocks: Sequence[Block]) -> list[Beside]:
                     (column.kind.replace("_", "-"), f"{column.label} on {block.corpus}") for block, _, column in columns
                 ),
                 rows=tuple(sorted(rows, key=lambda row: row[0].casefold())),
+                digits=tuple(column.digits for *_, column in columns),
             )
         )
     return found

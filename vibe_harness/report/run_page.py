@@ -11,13 +11,14 @@ from typing import Any
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.journal import read_journal
+from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, TaskResult, read_results
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
 from vibe_harness.records import Score
 from vibe_harness.report.board_runs import NO_SCORES
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested, wholes
+from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
@@ -37,7 +38,7 @@ class Shift:
     hidden: int  # values that are not drawn
 
 
-def write_run_page(folder: RunFolder, output: Path, *, clips: bool = True) -> None:
+def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = None, *, clips: bool = True) -> None:
     """Write the page of a run.
 
     clips: play them from where the corpus lies, where its licence lets them be passed on; else their paths are shown.
@@ -48,7 +49,7 @@ def write_run_page(folder: RunFolder, output: Path, *, clips: bool = True) -> No
     if not folder.results.is_file():
         raise UserError(f"{folder.path}: {NO_SCORES}")
     with folder.locked():
-        samples = pack_samples(folder, record, output.parent if clips else None)
+        samples = pack_samples(folder, record, output.parent if clips else None, progress or Progress())
         checked = read_run_validation(folder)
         stale = checked.stale(folder) if checked else None
         page = run_page(read_results(folder.results), record, _heard(folder), samples, checked, stale)
@@ -76,9 +77,9 @@ def run_page(
 def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
     """A line for each task and dimension: its score, and what it comes to in words."""
     adjusted = iter(family.p_values)
-    ends = [s.interval[1] for task in results.tasks for s in wholes(task) if s.interval]
+    ends = [s.interval[1] for task in results.tasks for s in tested(task) if s.metric == "ntvd" and s.interval]
     for task in results.tasks:
-        for score in wholes(task):
+        for score in tested(task):
             p_value = next(adjusted)
             yield {
                 "task": task, "score": score, "adjusted": p_value, "stars": stars(p_value),
@@ -92,7 +93,7 @@ def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
     if not task.reliable:
         return "not reliable: see the warnings"
     if score.p_value is None:
-        return "not tested"
+        return "no test of its own"
     if p_value is None:
         return "not adjusted for several tests"
     return "more than chance gives" if p_value < ALPHA else "no more than chance gives"

@@ -17,12 +17,13 @@ from typing import Any
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.journal import read_journal
+from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.pipeline.tables import column_names, count_requests, rows_of
 from vibe_harness.records import Outcome, Reading
 
 PACK_ANSWERS = 250  # texts that are unpacked together, when one of them is looked at
 PACK_LETTERS = 300_000
-BATCH = 5_000  # rows held in memory at a time
 MOST_GROUPS = 100  # a column with more is no choice to filter by
 MAY_BE_PASSED_ON = re.compile(r"CC0|CC[- ]BY|Apache|MIT\b|BSD|ODbL|PDDL|Public domain|Unlicense", re.IGNORECASE)
 
@@ -51,7 +52,7 @@ def may_be_passed_on(licence: str | None) -> bool:
     return licence is not None and all(MAY_BE_PASSED_ON.match(part.strip()) for part in licence.split(";"))
 
 
-def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path | None) -> Samples:
+def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path | None, progress: Progress) -> Samples:
     """The answers of a run with their extracted values and clips.
 
     page_folder: where the page will lie, so that it finds the clips; None for a page that plays none. Raises UserError
@@ -61,22 +62,24 @@ def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path | None)
     clips, clip_columns = _clips(folder.clips, record)
     columns: dict[str, list[Any]] = {"task": [], "clip": [], "outcome": [], "values": []}
     packs, starts, pack, letters = [], [0], list[Any](), 0
-    for answer, rows in _joined(folder):
-        read, raw = [], []
-        for row in rows:  # a reading that gave no value stands as a word in brackets
-            words = row["values"] if row["reading"] == Reading.VALUE else [f"({row['reading']})"]
-            read.append([attributes(row["attribute"]), *map(values, words)])
-            raw.append(row["raw"])
-        columns["task"].append(tasks(f"{answer['task']} ({answer['variant']})"))
-        columns["clip"].append(clips[answer["clip"]])
-        columns["outcome"].append(outcomes(rows[0]["outcome"]))
-        columns["values"].append(read)
-        pack.append([answer["request"], answer["text"] or answer.get("error") or "", raw])
-        letters += len(answer["text"])
-        if len(pack) >= PACK_ANSWERS or letters >= PACK_LETTERS:
-            packs.append(_packed(pack))
-            starts.append(starts[-1] + len(pack))
-            pack, letters = [], 0
+    with progress.stage("packing answers", count_requests(folder.requests) or 0) as tick:
+        for answer, rows in _joined(folder):
+            read, raw = [], []
+            for _, attribute, _, reading, written, canonical in rows:
+                words = canonical if reading == Reading.VALUE else [f"({reading})"]  # why there is no value
+                read.append([attributes(attribute), *map(values, words)])
+                raw.append(written)
+            columns["task"].append(tasks(f"{answer['task']} ({answer['variant']})"))
+            columns["clip"].append(clips[answer["clip"]])
+            columns["outcome"].append(outcomes(rows[0][2]))
+            columns["values"].append(read)
+            tick(1)
+            pack.append([answer["request"], answer["text"] or answer.get("error") or "", raw])
+            letters += len(answer["text"])
+            if len(pack) >= PACK_ANSWERS or letters >= PACK_LETTERS:
+                packs.append(_packed(pack))
+                starts.append(starts[-1] + len(pack))
+                pack, letters = [], 0
     if pack:
         packs.append(_packed(pack))
     index = {
@@ -108,33 +111,34 @@ def _sound(record: RunRecord, page_folder: Path | None) -> str | None:
 
 def _clips(path: Path, record: RunRecord) -> tuple[dict[str, int], dict[str, Any]]:
     """Clip -> its number, and what is known of the clips, by column."""
-    rows = list(_rows(path, None))
-    numbers = {row["clip"]: number for number, row in enumerate(rows)}
-    dimensions = sorted(
-        {name.removeprefix(GROUP_PREFIX) for row in rows[:1] for name in row if name.startswith(GROUP_PREFIX)}
-    )
+    names = column_names(path)
+    table = dict(zip(names, zip(*rows_of(path, names), strict=True), strict=True))
+    numbers = {clip: number for number, clip in enumerate(table["clip"])}
+    dimensions = sorted(name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX))
     first = [name for name in record.dimensions if name in dimensions]
     groups = {
-        name: [row[GROUP_PREFIX + name] for row in rows]
-        for name in [*first, *(name for name in dimensions if name not in first)]
+        name: table[GROUP_PREFIX + name] for name in [*first, *(name for name in dimensions if name not in first)]
     }
     return numbers, {
-        "id": list(numbers),
-        **{name: [row[name] for row in rows] for name in ("file", "speaker", "text")},
+        "id": table["clip"],
+        **{name: table[name] for name in ("file", "speaker", "text")},
         "groups": {name: column for name, column in groups.items() if len(set(column)) <= MOST_GROUPS},
     }
 
 
-def _joined(folder: RunFolder) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Each answer with its observations. Both files are in the order in which answers arrived: neither is held whole.
+READ = ("request", "attribute", "outcome", "reading", "raw", "values")
 
+
+def _joined(folder: RunFolder) -> Iterator[tuple[dict[str, Any], list[tuple[Any, ...]]]]:
+    """Each answer with its observations, the columns READ.
+
+    Both files are in the order in which answers arrived: neither is held whole.
     Raises UserError where they do not belong together.
     """
     answers = read_journal(folder.responses)
-    columns = ["request", "attribute", "outcome", "reading", "raw", "values"]
-    for request, group in groupby(_rows(folder.observations, columns), itemgetter("request")):
+    for request, group in groupby(rows_of(folder.observations, list(READ)), itemgetter(0)):
         rows = list(group)
-        failed = rows[0]["outcome"] == Outcome.ERROR
+        failed = rows[0][2] == Outcome.ERROR
         for answer in answers:  # what was asked again failed before, and what is not read yet has no rows
             if answer["request"] == request and (answer["outcome"] == Outcome.ERROR) == failed:
                 yield answer, rows
@@ -144,17 +148,3 @@ def _joined(folder: RunFolder) -> Iterator[tuple[dict[str, Any], list[dict[str, 
                 f"{folder.observations}: readings of an answer that {folder.responses.name} does not hold in its "
                 "place: run the command that started the run again"
             )
-
-
-def _rows(path: Path, columns: list[str] | None) -> Iterator[dict[str, Any]]:
-    """Rows of a Parquet file. Raises UserError where it is missing, damaged, or another file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(BATCH, columns=columns):
-                yield from batch.to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise UserError(f"{path}: missing or damaged ({said}): run the command that started the run again") from None

@@ -14,7 +14,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.report.board import Block, Board, Cell
+from vibe_harness.report.board import Board, Cell
 from vibe_harness.report.board_runs import Entry
 from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
 from vibe_harness.report.html import environment
@@ -40,11 +40,13 @@ def write_site(
     published_beside: Sequence[Beside],
     progress: Progress,
     *,
+    figures: bool = False,
     answers: bool = False,
 ) -> Path:
-    """Write index.html, a page for each model, the files of the same figures and the figures; returns the index.
+    """Write index.html, a page for each model, and the files of the same figures; returns the index.
 
-    answers: the page of each run too, with its single answers; else there are aggregates only.
+    figures: a drawing of each block too. answers: the page of each run too, with its single answers; else there are
+    aggregates only.
 
     Raises UserError where a file cannot be written.
     """
@@ -64,7 +66,8 @@ def write_site(
     shared = {"version": version("vibe-harness")}
     page = templates.get_template("model.html.j2")
     samples = _answers(output, entries, progress) if answers else []
-    with progress.stage("writing pages", len(pages) + len(board.blocks)) as tick:
+    drawings = _figures(output, board, progress) if figures else []
+    with progress.stage("writing pages", len(pages)) as tick:
         for key, name in pages.items():
             own = [entry for entry in entries if entry.identity == key]
             context = model_context(key, board, own)
@@ -72,14 +75,10 @@ def write_site(
             tick(1)
         for name, text in texts.items():
             _write(output / name, text)
-        figures = []
-        for number, block in enumerate(board.blocks, 1):
-            figures += _figures(output, number, block)
-            tick(1)
         index = templates.get_template("leaderboard.html.j2").render(
             board=board, pages=pages, correlations=correlations, tau=tau, taus=TAUS, reference=REFERENCE,
             agreement=agreement, beside=beside, coverage=_coverage(board), prompts=_prompts(entries), files=FILES,
-            figures=figures, samples=samples, script="tables.js", **shared,
+            figures=drawings, samples=samples, script="tables.js", **shared,
         )  # fmt: skip
         _write(output / "index.html", index)
     return output / "index.html"
@@ -101,15 +100,19 @@ def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "-", text).strip("-.")[:60]
 
 
-def _figures(output: Path, number: int, block: Block) -> list[str]:
-    """Write the figure of a block; its files, as the index names them."""
+def _figures(output: Path, board: Board, progress: Progress) -> list[str]:
+    """Write the figure of each block that has one, as SVG and PNG; the files, as the index names them."""
     from vibe_harness.report.figures import board_figure, save_figure
 
-    figure = board_figure(block)
-    if figure is None:
-        return []
-    name = _file_name(f"{number}-{block.dimension}-{block.corpus}")
-    return [f"figures/{path.name}" for path in save_figure(figure, output / "figures" / name)]
+    files = []
+    with progress.stage("drawing figures", len(board.blocks)) as tick:
+        for number, block in enumerate(board.blocks, 1):
+            figure = board_figure(block)
+            if figure is not None:
+                name = _file_name(f"{number}-{block.dimension}-{block.corpus}")
+                files += [f"figures/{path.name}" for path in save_figure(figure, output / "figures" / name)]
+            tick(1)
+    return files
 
 
 def _write(path: Path, text: str) -> None:
@@ -128,13 +131,11 @@ def _page_names(board: Board) -> dict[str, str]:
     return names
 
 
-def _span(cell: Cell, block: Block) -> Markup:
-    """Where a cell's interval and value lie on its block's scale, for the style."""
-    ends = [other.interval[1] for row in block.rows for other in row.cells if other and other.interval]
-    scale = max([1.0, *ends]) / 100
+def _span(cell: Cell, scale: float) -> Markup:
+    """Where a cell's interval and value lie on a scale, for the style."""
     assert cell.interval is not None and cell.value is not None
-    low, high = cell.interval
-    return Markup(f"--l:{low / scale:.0f}%;--r:{high / scale:.0f}%;--v:{cell.value / scale:.0f}%")  # numbers alone
+    low, high = (100 * end / scale for end in cell.interval)
+    return Markup(f"--l:{low:.0f}%;--r:{high:.0f}%;--v:{100 * cell.value / scale:.0f}%")  # numbers alone
 
 
 def _coverage(board: Board) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vibe_harness.backends.guards import watched
+from vibe_harness.backends.guards import Budget, watched
 from vibe_harness.backends.protocol import open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex
@@ -117,7 +117,7 @@ def _rewritten(model: ModelCard, missing: Sequence[Request], path: Path, tick: T
     done, faults = {}, []
     try:
         with Journal(path) as journal:
-            for response in watched(backend, missing, served=None, budget=None):
+            for response in watched(backend, missing, Budget()):
                 text, fault = _read(response)
                 if text is None:
                     faults.append(fault)

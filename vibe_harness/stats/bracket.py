@@ -60,7 +60,7 @@ def bracket(
     expectation of each product is at most |P_g(v) - Pbar(v)|.
 
     at_most: the largest true score that is in keeping with the raw score, whatever the pattern of the shift
-    (`_largest_truth`), and never more than the raw score.
+    (`largest_truth`), and never more than the raw score.
 
     interval: at_least - c SE, to the largest true score in keeping with raw + c SE', within 0 to 100; each standard
     error by leaving out one speaker at a time within the groups, c between the one-sided and the two-sided quantile of
@@ -70,7 +70,7 @@ def bracket(
     """
     design = Design.of(groups)
     checked = [Table.of(table, design.groups.size) for table in tables]
-    raw = [_raw(table, design) for table in checked]
+    raw = [raw_score(table, design) for table in checked]
     defined = [index for index, statistic in enumerate(raw) if np.isfinite(statistic.value)]
     alone = np.bincount(design.groups).min() < 2
     low = {} if alone else {index: cross_fitted(checked[index], design, splits, seed) for index in defined}
@@ -116,10 +116,10 @@ def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float
     low_error, raw_error = (float(jackknife_error(one.left_out, design.groups)) for one in (low, raw))
     if not np.isfinite(low_error + raw_error + raw.noise):
         return Bracket(low.value, raw.value, None, ONE_SPEAKERS_VALUES)
-    at_most = min(raw.value, _largest_truth(raw.value + LIFT * raw_error, raw.noise))
+    at_most = min(raw.value, largest_truth(raw.value + LIFT * raw_error, raw.noise))
     degrees = design.groups.size - design.group_count
     critical = _critical(at_most - low.value, max(low_error, raw_error), degrees, level)
-    upper = _largest_truth(raw.value + critical * raw_error, raw.noise)
+    upper = largest_truth(raw.value + critical * raw_error, raw.noise)
     ends = np.clip([low.value - critical * low_error, max(upper, at_most)], 0, 100)
     return Bracket(low.value, at_most, (float(ends[0]), float(ends[1])))
 
@@ -148,7 +148,7 @@ def _critical(width: float, error: float, degrees: int, level: float) -> float:
     return float(brentq(lambda c: stdtr(degrees, c + ratio) - stdtr(degrees, -c) - level, one_sided - 1e-6, two_sided))
 
 
-def _largest_truth(raw: float, noise: float) -> float:
+def largest_truth(raw: float, noise: float) -> float:
     """The largest true score under which the raw score is expected to be no larger than `raw`.
 
     noise: as for `Statistic`. With normal errors a true difference d of standard error s adds s h(d / s) to the
@@ -169,7 +169,8 @@ def _largest_truth(raw: float, noise: float) -> float:
     return noise * float(brentq(lambda ratio: expected(ratio) - raw / noise, 0, FAR))
 
 
-def _raw(table: Table, design: Design) -> Statistic:
+def raw_score(table: Table, design: Design) -> Statistic:
+    """The raw score with its noise; NaN where it is undefined."""
     if table.degenerate or design.group_count < 2:
         return Statistic(np.nan, np.full(len(table.counts), np.nan))
     shares, left_out = replicated_shares(table, design)

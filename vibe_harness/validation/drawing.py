@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
-from vibe_harness.errors import UserError
+from vibe_harness.errors import EngineError, UserError
 from vibe_harness.extraction.observe import observations
 from vibe_harness.extraction.opening import find_extractor, open_extractor
 from vibe_harness.metrics.registry import GROUP_PREFIX
@@ -61,7 +61,7 @@ def draw(
     include_path: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> tuple[Sample, list[str]]:
-    """Draw `per_cell` responses for each model, task and dimension of finished runs; also returns which came out short.
+    """Draw `per_cell` responses for each model, task and dimension of finished runs; also what people should know.
 
     A response that holds text is drawn at most once; which ones hangs on the seed, the cell and the responses alone.
     folder: where the sample will lie. extractors: read the drawn responses besides the run's own, to be compared; they
@@ -75,7 +75,12 @@ def draw(
     index = CardIndex(include_path)
     for name in extractors:
         find_extractor(name, index)
-    opened = [_open(path) for path in runs]
+    progress = progress or Progress()
+    opened = []
+    with progress.stage("reading runs", len(runs)) as tick:
+        for path in runs:
+            opened.append(_open(path))
+            tick(1)
     tasks = _tasks(opened)
     cards = _cards(index, tasks) if extractors else {}
     drawn, short = _choose(opened, per_cell, seed)
@@ -83,7 +88,7 @@ def draw(
         raise UserError("none of these runs has a response that holds text and was read")
     picked = [one for number, run in enumerate(opened) for one in _details(number, run, drawn)]
     for name in extractors:
-        picked = _read_by(name, index, opened, picked, cards, progress or Progress())
+        picked = _read_by(name, index, opened, picked, cards, progress)
     picked.sort(key=lambda one: digest([seed, "order", one.request]))
     width = max(3, len(str(len(picked))))
     sample = Sample(
@@ -93,10 +98,12 @@ def draw(
         per_cell=per_cell,
         runs=[_sampled(run, folder) for run in opened],
         tasks=tasks,
-        extractors=list(dict.fromkeys([*(run.record.extractor for run in opened), *extractors])),
+        extractors=list(dict.fromkeys(map(_label, [*(run.record.extractor for run in opened), *extractors]))),
         responses=[_finished(f"r{number:0{width}}", one, opened, seed) for number, one in enumerate(picked, 1)],
     )
-    return sample.sealed(), short
+    if not any(sample.items()):
+        raise UserError("the extractor could not be read for any of the drawn responses: there is nothing to judge")
+    return sample.sealed(), short + _unread(sample)
 
 
 def _open(path: Path) -> _Run:
@@ -192,7 +199,7 @@ def _details(number: int, run: _Run, drawn: dict[str, Cell]) -> Iterator[_Picked
     columns = ["request", "attribute", "reading", "raw", "values"]
     for row in _read(run.folder, columns, own).to_pylist():
         words = (Reading(row["reading"]), tuple(row["raw"]), tuple(row["values"]))
-        said[row["request"]][row["attribute"]] = {run.record.extractor: words}
+        said[row["request"]][row["attribute"]] = {_label(run.record.extractor): words}
     planned = Planned((request, run.places[request]) for request in own)
     for record in final_responses(run.folder.responses, planned):
         text = record["text"].encode("utf-8", "replace").decode("utf-8")  # no half surrogates: no file can hold them
@@ -208,22 +215,40 @@ def _read_by(
     progress: Progress,
 ) -> list[_Picked]:
     """The responses with what another extractor reads in them; those of its own runs have that already."""
-    unread = {one.request: one for one in picked if runs[one.run].record.extractor != name}
-    if not unread:
-        raise UserError(f"--extractor {name}: it is the one that read these runs: name another to compare it with")
+    label = _label(name)
     found = {one.request: one for one in picked}
-    stage = progress.stage(f"reading by {name}", len(unread))
+    waiting = {one.request: one for one in picked if _label(runs[one.run].record.extractor) != label}
+    if not waiting:
+        raise UserError(f"--extractor {name}: it is the one that read these runs: name another to compare it with")
+    responses = {request: Response(request, Outcome.OK, one.text) for request, one in waiting.items()}
+    stage = progress.stage(f"reading by {label}", len(waiting))
     with closing(open_extractor(name, index, list(cards.values()))) as extractor, stage as tick:
-        asked = ((cards[one.cell[1]], Response(one.request, Outcome.OK, one.text)) for one in unread.values())
+        asked = [(cards[one.cell[1]], responses[request]) for request, one in waiting.items()]
         for extraction in extractor.extract(asked):
-            one = unread[extraction.request]
-            response = Response(one.request, Outcome.OK, one.text)
+            one = waiting.pop(extraction.request, None)
+            if one is None:
+                raise EngineError(f"the extractor read response {extraction.request} twice, or without being asked")
             said = {attribute: dict(by) for attribute, by in one.said.items()}
-            for seen in observations(cards[one.cell[1]], "", Clip("", "", "", {}), response, extraction):
-                said.setdefault(seen.attribute, {})[name] = (seen.reading, seen.raw, seen.values)
+            task, response = cards[one.cell[1]], responses[one.request]
+            for seen in observations(task, "", Clip("", "", "", {}), response, extraction):
+                said.setdefault(seen.attribute, {})[label] = (seen.reading, seen.raw, seen.values)
             found[one.request] = replace(one, said=said)
             tick(1)
+    if waiting:
+        raise EngineError(f"the extractor '{label}' left {len(waiting)} responses unread: run the same command again")
     return [found[one.request] for one in picked]
+
+
+def _label(extractor: str) -> str:
+    """An extractor by its name, also where its card was named by its file."""
+    return Path(extractor).stem if extractor.endswith((".yaml", ".yml")) else extractor
+
+
+def _unread(sample: Sample) -> list[str]:
+    """Of which extractors something could not be read, in words."""
+    claims = [claim for response in sample.responses for own in response.claims.values() for claim in own]
+    counts = {name: sum(name in one.extractors and not one.judged for one in claims) for name in sample.extractors}
+    return [f"{name}: {count} readings failed, and cannot be judged" for name, count in counts.items() if count]
 
 
 def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> Drawn:
@@ -262,13 +287,14 @@ def _claims(said: Mapping[str, Said], aliases: Mapping[str, str], salt: Sequence
 
 
 def _sampled(run: _Run, folder: Path) -> SampledRun:
+    path, base = run.folder.path.resolve(), folder.resolve()
     return SampledRun(
-        path=relpath(run.folder.path.resolve(), folder.resolve()),
+        path=relpath(path, base) if path.anchor == base.anchor else str(path),  # Windows has drives
         digest=run_digest(run.folder),
         model=run.record.model.model,
         corpus=run.record.corpus,
         simulated=run.record.model.simulated,
-        extractor=run.record.extractor,
+        extractor=_label(run.record.extractor),
     )
 
 

@@ -36,11 +36,15 @@ def segments(text: str, claims: Mapping[str, Claim]) -> list[tuple[str, list[str
 
 
 def _exact(text: str, spelling: str) -> Iterator[Span]:
-    """The words of a spelling one after the other, in any case, with any punctuation between, also in the plural."""
+    """The words of a spelling one after the other, in any case, with any punctuation between, also in the plural.
+
+    A single letter, such as a choice task has for a value, counts as it is written.
+    """
     words = _WORD.findall(spelling)
     if words:
         pattern = r"[\W_]{0,3}".join(map(re.escape, words))
-        for match in re.finditer(rf"(?<!\w){pattern}(?:e?s)?(?!\w)", text, re.IGNORECASE):
+        ending, flags = ("(?:e?s)?", re.IGNORECASE) if len(spelling) > 1 else ("", re.NOFLAG)
+        for match in re.finditer(rf"(?<!\w){pattern}{ending}(?!\w)", text, flags):
             yield match.span()
 
 

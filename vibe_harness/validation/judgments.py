@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import filelock
 
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.pipeline.journal import Journal, journal_lines
 from vibe_harness.validation.sample import Claim, Sample
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
@@ -68,22 +69,38 @@ class Judge:
 
     def undo(self) -> str | None:
         """Take back the latest judgment that stands, so that the one before it stands again. Returns its item."""
-        with self._lock:
+        with self._locked():
             standing = self._standing()
             if standing:
                 self._append([{"item": standing[-1].item, "undone": True}])
             return standing[-1].item if standing else None
 
     def _append(self, records: Sequence[dict[str, Any]]) -> None:
-        with self._lock, Journal(self.path) as journal:  # which is synced to the disk when it closes
+        with self._locked(), Journal(self.path) as journal:  # which is synced to the disk when it closes
             for record in records:
                 journal.append({"sample": self.sample.id, "judge": self.name, **record, "time": time.time()})
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the judge's file for this thread of this process."""
+        try:
+            self._lock.acquire()
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be written: {error.strerror}") from None
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _standing(self) -> list[Judgment]:
         """The judgments in the order they were made, less those taken back."""
         made: list[Judgment] = []
-        for number, record in enumerate(read_journal(self.path), 1):
-            place = f"{self.path}:{number}"
+        for line in journal_lines(self.path):
+            place, record = f"{self.path}:{line.number}", line.record
+            if line.torn:
+                break  # by a power loss, before it was ever said to be stored
+            if record is None:
+                raise UserError(f"{place}: not a judgment: the file was edited; mend or remove that line")
             if record.get("sample") != self.sample.id:
                 raise UserError(
                     f"{place}: a judgment of the sample {record.get('sample')}, and this folder holds "

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat
 
 from vibe_harness.backends.audio import pieces_of
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.simulated.answers import Choices, choices_of
 from vibe_harness.backends.simulated.chance import Chance
+from vibe_harness.backends.simulated.choosing import choose, letter_answer
 from vibe_harness.backends.simulated.hearing import Heard, hear_once
 from vibe_harness.backends.simulated.prose import answer, refusal
 from vibe_harness.cards.loading import Task
@@ -32,6 +33,10 @@ class Arguments(Options):
         0.0, ge=-1, le=1, description="refusal rate of the highest voice less that of the lowest"
     )
     breakage_rate: float = Field(0.02, ge=0, le=1, description="share of answers that break the format")
+    options: dict[str, NonNegativeFloat] = Field(
+        {}, description="choice tasks: option -> weight, 0 where it is not named; all alike where none is"
+    )
+    knows: float = Field(0.0, ge=0, le=1, description="choice tasks: share of right answers that are known")
 
     def refusal_chance(self, heard: Heard) -> float:
         """Probability that a request with this voice is refused."""
@@ -77,6 +82,10 @@ class SimulatedEngine:
         chance = Chance(hashlib.sha256(f"{request.generation.seed} {request.id}".encode()).digest())
         if chance.happens(self._arguments.refusal_chance(heard)):
             return _response(request, Outcome.OK, refusal(chance), "stop")
+        if request.options:
+            letter = choose(request.options, self._arguments.options, self._arguments.knows, chance)
+            broken = chance.happens(self._arguments.breakage_rate)
+            return _response(request, Outcome.OK, letter_answer(None if broken else letter, chance), "stop")
         lists = [
             draw(choices, shares, chance)
             for choices, shares in zip(

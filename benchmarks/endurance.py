@@ -1,0 +1,135 @@
+"""A study of 12 simulated models x 5 tasks x 3 corpora: does it get slower, larger or heavier as it goes on?
+
+    python benchmarks/endurance.py [--quick | --full]
+
+Prints, for a study of the sizes of CREMA-D (7,442 clips), the Speech Accent Archive (406) and L2-ARCTIC (9,600):
+- seconds per 1,000 requests from the first tenth of the requests to the last, and their ratio (flat: near 1);
+- memory of the whole process as the cells go by, and after the largest cell alone;
+- bytes of a run folder per request, by file;
+- what `run-check` takes.
+By default a twentieth of full size; --quick: a two-hundredth, of two models; --full: over a million requests.
+The clips are the demo's under other names: decoding is not what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from overhead import make_corpus  # beside this file
+
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.run_check import check_run
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.study import cells_of, progress_of, read_study
+from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
+
+TASKS = ("story", "advisory", "candidate", "casting", "shopper")
+SIZES = (7_442, 406, 9_600)
+MODELS = 12
+
+
+def megabytes() -> float:
+    """Resident memory of this process now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+class Watch(Progress):
+    """Notes when requests were answered, and the memory at the end of each stage."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, float]] = []  # requests, seconds, of each stage that asks
+        self.memory: list[tuple[str, float]] = []
+
+    @contextmanager
+    def stage(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
+        begun, done = time.perf_counter(), 0
+
+        def tick(steps: int) -> None:
+            nonlocal done
+            done += steps
+
+        yield tick
+        if name.startswith("asking"):
+            self.asked.append((done, time.perf_counter() - begun))
+        self.memory.append((name.split()[0], megabytes()))
+
+
+def study(folder: Path, share: float, models: int) -> Path:
+    """The study's file, with its corpora beside it."""
+    corpora = []
+    for size in SIZES:
+        corpora.append(make_corpus(folder, max(16, round(size * share))).name)
+    named = [
+        f"  - {{model: simulated, name: m{number:02}, model_args: {{strength: {number / models:.2f}}}}}"
+        for number in range(models)
+    ]
+    lines = ["study: endurance", "models:", *named, f"tasks: [{', '.join(TASKS)}]", f"corpora: [{', '.join(corpora)}]"]
+    path = folder / "endurance.yaml"
+    path.write_text("\n".join([*lines, "dimensions: [gender]", "tau: 2", "permutations: 99", ""]), encoding="utf-8")
+    return path
+
+
+def tenths(asked: list[tuple[int, float]]) -> list[float]:
+    """Seconds per 1,000 requests in each tenth of all requests, cells standing as they were run."""
+    whole, found, requests, seconds = sum(number for number, _ in asked), [], 0, 0.0
+    for number, took in asked:
+        requests, seconds = requests + number, seconds + took
+        if requests >= whole / 10:
+            found.append(1000 * seconds / requests)
+            requests, seconds = 0, 0.0
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="a two-hundredth of full size, of two models")
+    size.add_argument("--full", action="store_true", help="full size: over a million requests")
+    options = parser.parse_args()
+    models = 2 if options.quick else MODELS
+    share = 1 / 200 if options.quick else 1.0 if options.full else 1 / 20
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        asked = read_study(study(folder, share, models))
+        cells = cells_of(asked, folder / "runs")
+        kept, watch = StudyFolder(folder / "runs", asked), Watch()
+        begun = time.perf_counter()
+        run_cells(cells, kept, watch)
+        took = time.perf_counter() - begun
+        states = Counter(str(progress_of(cell, kept.failures()).state) for cell in cells)
+        if set(states) != {"done"}:
+            sys.exit(f"not all cells are done: {dict(states)}: {kept.failures()}")
+        requests = sum(number for number, _ in watch.asked)
+        print(f"{models} models x {len(TASKS)} tasks x {len(SIZES)} corpora at {share:g} of full size")
+        print(f"  {requests:,} requests in {len(cells)} cells: {took:.1f} s, all stages and set-up")
+        pace = tenths(watch.asked)
+        print(f"  asking, s per 1,000 requests by tenths: {' '.join(f'{one:.2f}' for one in pace)}")
+        print(f"  last tenth over first: {pace[-1] / pace[0]:.2f}")
+        for stage in ("asking", "extracting", "scoring"):
+            found = [size for what, size in watch.memory if what == stage]
+            fifth = max(1, len(found) // 5)
+            first, last = sum(found[:fifth]) / fifth, sum(found[-fifth:]) / fifth
+            print(f"  memory after {stage}: {first:.0f} MB over the first fifth of cells, {last:.0f} over the last")
+        print(f"  peak of all: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+        bytes_of: Counter[str] = Counter()
+        for cell in cells:
+            bytes_of.update({path.name: path.stat().st_size for path in cell.folder.iterdir()})
+        parts = ", ".join(f"{file} {size / requests:.0f}" for file, size in bytes_of.most_common(6))
+        print(f"  on disk: {sum(bytes_of.values()) / requests:.0f} bytes a request ({parts})")
+        begun = time.perf_counter()
+        faults = [fault for cell in cells for fault in check_run(RunFolder(cell.folder)).faults]
+        checked = time.perf_counter() - begun
+        print(f"  run-check: {1000 * checked / requests:.2f} s per 1,000 requests, {len(faults)} faults")
+
+
+if __name__ == "__main__":
+    main()

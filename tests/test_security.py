@@ -1,0 +1,261 @@
+"""What SECURITY.md promises of files from strangers, promise by promise.
+
+Archives: tests/corpora/test_sources.py. Templates and cards that take too much: tests/cards. Manifests that climb out:
+tests/cli/test_bad_input.py. Pages in a real browser: tests/report.
+"""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import QuickCommand, tone
+from tests.loopback import Loopback
+from vibe_harness.cards.loading import CardIndex
+from vibe_harness.errors import UserError
+
+RUN = ("--model", "simulated", "--tau", "2", "--permutations", "19", "--corpus", "m.csv")
+KEY = "sk-4f9a1c77deadbeef"
+
+CARD = """\
+task: mine
+version: 1
+description: hobbies
+prompts: {default: mine.j2}
+extraction:
+  template: read.j2
+  attributes: {activity: {values: open, label: Activities}}
+dimensions: {gender: [m]}
+"""
+METRIC = """\
+import pathlib
+import datasets
+import evaluate
+pathlib.Path("RAN").write_text("code ran")
+class Mine(evaluate.Metric):
+    def _info(self):
+        return evaluate.MetricInfo(description="mine", citation="", features=datasets.Features(
+            {"predictions": datasets.Value("string")}))
+    def _compute(self, predictions):
+        return {"mine": float(len(predictions))}
+"""
+
+
+@pytest.fixture
+def vibe(tmp_path):
+    """The command in a folder with a corpus and a stranger's cards in `theirs`."""
+    rows = ["file,speaker,gender"]
+    for speaker in range(4):
+        tone(tmp_path / f"{speaker}.wav", (110, 200)[speaker % 2] + 3 * speaker)
+        rows.append(f"{speaker}.wav,s{speaker},{('male', 'female')[speaker % 2]}")
+    (tmp_path / "m.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    for folder in ("tasks", "templates", "models"):
+        (tmp_path / "theirs" / folder).mkdir(parents=True)
+    (tmp_path / "theirs/templates/mine.j2").write_text("Name three hobbies after 'Activities:'.", encoding="utf-8")
+    (tmp_path / "theirs/templates/read.j2").write_text("{{ fence }} {{ response }} {{ fence }}", encoding="utf-8")
+    return QuickCommand(tmp_path)
+
+
+def card(vibe, *more):
+    (vibe.folder / "theirs/tasks/mine.yaml").write_text(CARD + "".join(more), encoding="utf-8")
+    return ("--include-path", "theirs", "--tasks", "mine")
+
+
+def test_a_metrics_code_runs_only_at_the_persons_word_and_no_run_folder_brings_it_in(vibe):
+    (vibe.folder / "metric.py").write_text(METRIC, encoding="utf-8")
+    ran = vibe.folder / "RAN"
+    theirs = card(vibe, 'metrics: ["evaluate:./metric.py"]\n')
+    assert "--trust-remote-code" in vibe.refuses(*RUN, *theirs)
+    assert "--trust-remote-code" in vibe("tasks", "check", "theirs").stdout + vibe("tasks", "check", "theirs").stderr
+    assert not ran.exists()
+    done = vibe(*RUN, *theirs, "--output-path", "out", "--trust-remote-code")
+    assert done.returncode in (0, 1) and ran.exists(), done.stderr
+    ran.unlink()
+    assert "--trust-remote-code" in vibe.refuses("score", "out")
+    for verb in ("run-check", "report"):
+        vibe(verb, "out", check=0)
+    assert not ran.exists()
+    assert vibe("score", "out", "--tau", "2", "--trust-remote-code").returncode in (0, 1)
+
+
+@pytest.mark.parametrize("args", ["args: {trust_remote_code: true}", "args: {engine: {trust_remote_code: true}}"])
+def test_a_models_code_runs_only_at_the_persons_word(vibe, args):
+    backend = "vllm" if "engine" in args else "hf"
+    text = f"model: theirs\nbackend: {backend}\nid: a/b\n{args}\nextractor: rules\n"
+    (vibe.folder / "theirs/models/theirs.yaml").write_text(text, encoding="utf-8")
+    (vibe.folder / "theirs/models/reader.yaml").write_text(
+        text.replace("theirs", "reader").replace("extractor: rules", "audio: false"), encoding="utf-8"
+    )
+    options = ("--include-path", "theirs", "--tasks", "advisory", "--corpus", "m.csv", "--dry-run")
+    said = vibe.refuses("--model", "theirs", *options)
+    assert "'theirs'" in said and "--trust-remote-code" in said
+    assert "'reader'" in vibe.refuses("--model", "simulated", "--extractor", "reader", *options)
+    vibe("--model", "theirs", *options, "--trust-remote-code", check=0)
+
+
+def test_a_study_cannot_give_the_word(vibe):
+    card(vibe, 'metrics: ["evaluate:./metric.py"]\n')
+    (vibe.folder / "metric.py").write_text(METRIC, encoding="utf-8")
+    study = "study: s\nmodels: [simulated]\ntasks: [mine]\ncorpora: [m.csv]\ninclude_path: [theirs]\ntau: 2\n"
+    (vibe.folder / "s.yaml").write_text(study + "permutations: 19\n", encoding="utf-8")
+    assert "--trust-remote-code" in vibe("study", "s.yaml", check=1).stdout
+    assert not (vibe.folder / "RAN").exists()
+    (vibe.folder / "s.yaml").write_text(study + "trust_remote_code: true\n", encoding="utf-8")
+    assert "trust_remote_code" in vibe.refuses("study", "s.yaml")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ cycler.__init__.__globals__.os.system('touch RAN') }}",
+        "{{ ''.format.__globals__ }}",
+        "{{ '{0.__class__}'.format(1) }}",
+        "{% include '../../m.csv' %}",
+        "{% include '/etc/passwd' %}",
+        "{% import '../tasks/mine.yaml' as x %}",
+        "{% for i in range(10**9) %}a{% endfor %}",
+        "{{ 'a' * 10**10 }}",
+        "{% set n = namespace(s='a') %}{% for i in range(40) %}{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s }}",
+    ],
+)
+def test_templates_run_no_code_read_nothing_else_and_stay_small(vibe, template):
+    theirs = card(vibe)
+    (vibe.folder / "theirs/templates/mine.j2").write_text(template, encoding="utf-8")
+    said = vibe.refuses(*RUN, *theirs)
+    assert "mine." in said and "root:x" not in said and "speaker" not in said
+    assert not (vibe.folder / "RAN").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "include: ../../m.csv\n",
+        "include: /etc/passwd\n",
+        "notes: !!python/object/apply:os.system ['touch RAN']\n",
+        "notes: !!python/name:os.system\n",
+    ],
+)
+def test_cards_run_no_code_and_include_nothing_from_elsewhere(vibe, line):
+    assert "mine.yaml" in vibe.refuses(*RUN, *card(vibe, line))
+    assert not (vibe.folder / "RAN").exists()
+
+
+def test_links_out_of_the_folders_are_not_followed(vibe):
+    (vibe.folder / "secret.j2").write_text("secret words", encoding="utf-8")
+    theirs = card(vibe)
+    (vibe.folder / "theirs/templates/mine.j2").unlink()
+    (vibe.folder / "theirs/templates/mine.j2").symlink_to(vibe.folder / "secret.j2")
+    said = vibe.refuses(*RUN, *theirs)
+    assert "lies outside" in said and "secret words" not in said
+
+
+def test_no_network_is_touched_by_a_run_a_score_and_a_page(vibe, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert vibe(*RUN, *card(vibe), "--output-path", "out").returncode in (0, 1)
+    assert vibe("score", "out", "--tau", "2").returncode in (0, 1)
+    vibe("report", "out", check=0)
+
+
+def everything_written(folder: Path) -> str:
+    return "\n".join(
+        path.read_bytes().decode("utf-8", "replace") for path in sorted(folder.rglob("*")) if path.is_file()
+    )
+
+
+@pytest.mark.parametrize("given", [KEY, f"  {KEY}\n", KEY[:-1]])
+def test_a_key_is_in_nothing_that_is_written_or_said(vibe, monkeypatch, given):
+    monkeypatch.setenv("THEIR_KEY", given)
+    with Loopback(key=KEY, rates={"bad_request": 0.3, "broken": 0.3}) as server:
+        text = (
+            "model: served\nbackend: openai\nid: loopback\nextractor: rules\n"
+            f"connection: {{base_url: '{server.url}', api_key_env: THEIR_KEY}}\n"
+        )
+        (vibe.folder / "theirs/models/served.yaml").write_text(text, encoding="utf-8")
+        options = (
+            "--tau",
+            "1",
+            "--permutations",
+            "19",
+            "--corpus",
+            "m.csv",
+            "--include-path",
+            "theirs",
+            "--no-hearing-check",
+        )
+        done = vibe("--model", "served", "--tasks", "story,advisory", *options, "--output-path", "out")
+        assert done.returncode in ((0, 1) if given.strip() == KEY else (3,)), done.stderr
+        if (vibe.folder / "out/results.json").exists():
+            vibe("report", "out", check=0)
+    assert given.strip() not in done.stdout + done.stderr + everything_written(vibe.folder)
+
+
+class Scripts(html.parser.HTMLParser):
+    """Scripts, handlers and addresses of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name.startswith("on") or (value or "").strip().lower().startswith(("javascript:", "http://evil")):
+                self.found.append(f"{tag} {name}={value}")
+        if tag in ("iframe", "object", "embed", "base") or ("evil", None) in attrs:
+            self.found.append(tag)
+
+
+HOSTILE = "</script><script evil>alert(1)</script><img src=x onerror=alert(1)><a href=javascript:alert(1)>x</a>\u2028"
+
+
+def test_pages_run_nothing_that_an_answer_a_value_or_a_name_holds(vibe):
+    assert vibe(*RUN, *card(vibe), "--output-path", "out").returncode in (0, 1)
+    for name in ("responses.jsonl", "extractions.jsonl"):
+        path = vibe.folder / "out" / name
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for record in records:
+            record["text"] = HOSTILE
+            if "raw" in record:
+                record.update(raw={"activity": [HOSTILE]}, readings={"activity": "value"}, refused=False)
+            else:
+                record.update(error=HOSTILE, served_model=HOSTILE)
+        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    asked = vibe.folder / "out/run.json"
+    data = json.loads(asked.read_text(encoding="utf-8"))
+    data["record"]["tasks"][0]["card"]["description"] = HOSTILE
+    data["record"]["corpus_licence"] = data["record"]["corpus"] = HOSTILE
+    asked.write_text(json.dumps(data), encoding="utf-8")
+    results = vibe.folder / "out/results.json"
+    data = json.loads(results.read_text(encoding="utf-8"))
+    data["corpus"] = HOSTILE
+    data["tasks"][0]["warnings"] = [HOSTILE]
+    results.write_text(json.dumps(data), encoding="utf-8")
+    vibe("report", "out", check=0)
+    vibe("leaderboard", "out", "--include-simulated", "--output", "board")
+    pages = [*(vibe.folder / "out").glob("*.html"), *(vibe.folder / "board").rglob("*.html")]
+    assert pages
+    for page in pages:
+        scripts = Scripts()
+        scripts.feed(page.read_text(encoding="utf-8"))
+        assert scripts.found == [], page
+
+
+def test_the_cards_that_come_along_ask_for_trust_only_where_they_say_so():
+    index = CardIndex()
+    asking = {name for name in index.model_names() if "trust_remote_code" in json.dumps(index.model(name).args)}
+    for name in asking:
+        from vibe_harness.pipeline.prepare import Question, prepare
+        from vibe_harness.pipeline.progress import Progress
+
+        with pytest.raises(UserError, match="--trust-remote-code"):
+            prepare(Question(model=name, tasks=["advisory"], corpus="demo"), Progress())
+    assert all(not task.card.metrics or "evaluate:" not in str(task.card.metrics) for task in index.tasks(["*"]))

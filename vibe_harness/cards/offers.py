@@ -1,0 +1,106 @@
+"""What one request of a choice task offers: the options of a manifest row, in one order, under letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vibe_harness.cards.orders import LETTERS, Order
+from vibe_harness.cards.schema import ChoicePart
+from vibe_harness.cards.spelling import fold
+from vibe_harness.records import Clip, Option
+
+ROW_ORDERS = ("original", "reversed")
+
+
+def order_variants(choice: ChoicePart, style: str) -> list[str]:
+    """The names under which requests of one prompt style run, one for each order: "standard.reversed"."""
+    return [f"{style}.{order.name}" for order in choice.all_orders]
+
+
+def order_of(choice: ChoicePart, variant: str) -> Order:
+    """The order of a variant that `order_variants` named."""
+    name = variant.partition(".")[2]
+    return next(order for order in choice.all_orders if order.name == name)
+
+
+def chosen(choice: ChoicePart, variant: str, letter: str) -> str:
+    """The name of the option that a letter meant in that order."""
+    order = order_of(choice, variant)
+    return list(choice.options)[order.contents[order.letters.index(letter)]]
+
+
+def row_contents(choice: ChoicePart, row_order: str | None) -> tuple[int, ...]:
+    """Column -> index of the option that a row has there: a reversed row has the last option in the first column."""
+    forward = tuple(range(len(choice.options)))
+    return forward[::-1] if row_order == "reversed" else forward
+
+
+def right_option(choice: ChoicePart, letter: str, row_order: str | None) -> str:
+    """The name of the option that the key's letter means in such a row."""
+    assert choice.key is not None
+    place = LETTERS.index(letter)
+    contents = row_contents(choice, row_order if choice.key.of == "row" else None)
+    return list(choice.options)[contents[place]]
+
+
+def offers(choice: ChoicePart, style: str, clip: Clip) -> Iterator[tuple[str, tuple[Option, ...]]]:
+    """Variant and options, place by place, of each order that a row is asked in.
+
+    A row that says in which order it has its options is asked in the orders that offer them so. Expects a row in which
+    `row_fault` finds nothing.
+    """
+    names, columns = list(choice.options), list(choice.options.values())
+    row_order = clip.groups[choice.order_column] if choice.order_column else None
+    held = row_contents(choice, row_order)
+    right = right_option(choice, clip.groups[choice.key.column], row_order) if choice.key else None
+    for order in choice.all_orders:
+        if row_order is None or order.contents == held:
+            yield (
+                f"{style}.{order.name}",
+                tuple(
+                    Option(
+                        label=letter,
+                        content=names[content],
+                        text=clip.groups[columns[held.index(content)].text],
+                        correct=None if right is None else names[content] == right,
+                    )
+                    for content, letter in zip(order.contents, order.letters, strict=True)
+                ),
+            )
+
+
+def option_file(choice: ChoicePart, clip: Clip, content: str) -> str:
+    """The audio file of an option, below the corpus folder."""
+    held = row_contents(choice, clip.groups[choice.order_column] if choice.order_column else None)
+    column = list(choice.options.values())[held.index(list(choice.options).index(content))].audio
+    assert column is not None
+    return clip.groups[column]
+
+
+def needed_columns(choice: ChoicePart) -> list[str]:
+    """The columns that a choice card takes from the manifest."""
+    needed = [choice.item, *(column.text for column in choice.options.values())]
+    if choice.speech:
+        needed += [str(column.audio) for column in choice.options.values()]
+    needed += [choice.order_column] if choice.order_column else []
+    return needed + ([choice.key.column] if choice.key else [])
+
+
+def row_fault(choice: ChoicePart, clip: Clip) -> str | None:
+    """Why a row cannot be asked, in words; None where it can."""
+    absent = [column for column in needed_columns(choice) if not clip.groups.get(column)]
+    if absent:
+        return f"nothing in the column '{absent[0]}'"
+    if choice.order_column and clip.groups[choice.order_column] not in ROW_ORDERS:
+        found = clip.groups[choice.order_column]
+        return f"unknown order '{found}' in the column '{choice.order_column}': it is original or reversed"
+    if choice.key and clip.groups[choice.key.column] not in choice.letters:
+        found = clip.groups[choice.key.column]
+        return f"its right answer is '{found}', and the options are {choice.letters[0]} to {choice.letters[-1]}"
+    texts: dict[str, str] = {}
+    for name, column in choice.options.items():
+        text = clip.groups[column.text]
+        twin = texts.setdefault(fold(text) or text, name)
+        if twin != name:
+            return f"two options are the same: '{twin}' and '{name}' both say '{text}'"
+    return None

@@ -1,0 +1,27 @@
+"""Reading a card, a template or an alias file: UTF-8, or an error that says what it is instead."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+from vibe_harness.errors import UserError
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, without a byte order mark. Raises UserError where it cannot be read or is not UTF-8."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        what = "it is UTF-16" if marked else f"byte {error.start}"
+        raise UserError(f"{path}: not UTF-8 ({what}): save it as UTF-8") from None
+    if "\0" in text:  # plain English in UTF-16 is also valid UTF-8, a NUL after each letter
+        raise UserError(f"{path}: not UTF-8 (it holds NUL characters, as UTF-16 does): save it as UTF-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,42 @@
+"""Scores of choice tasks as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vibe_harness.cards.schema import CHOICE
+from vibe_harness.pipeline.results import TaskResult
+from vibe_harness.records import Score
+
+HEADINGS = ("task", "by", "score", "of", "value", "95 % interval", "without effect", "p")
+PERCENT = frozenset({"slifs", "slms", "slbs", "slbs_binomial", "parity_deviation", "choice_by_place", "accuracy"})
+
+
+def choice_rows(results: Sequence[TaskResult]) -> list[list[str]]:
+    """A row for each score of a choice task; "without effect" is the mean where nothing hangs on the variable."""
+    rows = []
+    for result in results:
+        name = result.task if result.variant in ("default", "standard") else f"{result.task}/{result.variant}"
+        for score in result.scores:
+            rows.append([name, result.dimension, *_cells(score)])
+    return rows
+
+
+def is_choice(result: TaskResult) -> bool:
+    """Whether a result is of a choice task: its one attribute is the letter."""
+    return any(list(group.readings) == [CHOICE] for group in result.groups.values())
+
+
+def _cells(score: Score) -> list[str]:
+    def figure(value: float | None) -> str:
+        return "" if value is None else f"{value:.1f}" if score.metric in PERCENT else f"{value:.3f}"
+
+    low, high = score.interval or (None, None)
+    return [
+        score.metric,
+        score.attribute or "all",
+        "undefined" if score.value is None else figure(score.value),
+        "" if low is None else f"{figure(low)} to {figure(high)}",
+        figure(score.null_mean),
+        "" if score.p_value is None else f"{score.p_value:.4f}",
+    ]

@@ -1,0 +1,20 @@
+"""In what form a model meets a clip: as sound, as the corpus's words, or as its own transcription of the sound."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Modality = Literal["audio", "transcript", "cascade"]
+TRANSCRIBE = "Write down, word for word, what is said in this recording. Give the words alone, without any remark."
+TRANSCRIPTION_TOKENS = 1024  # four minutes of speech
+_IN_WORDS = 'In place of the recording, here are its words as they were written down:\n\n"{words}"\n\n{prompt}'
+
+
+def in_words(words: str, prompt: str) -> str:
+    """A task's prompt, with the words of a clip where the clip would be heard."""
+    return _IN_WORDS.format(words=" ".join(words.split()), prompt=prompt)
+
+
+def how_heard(modality: Modality) -> str:
+    """What of the modality can change an answer: part of every request's id."""
+    return f"{modality}\n{TRANSCRIBE}\n{TRANSCRIPTION_TOKENS}\n{_IN_WORDS}" if modality == "cascade" else modality
