@@ -92,7 +92,7 @@ VERBS_IN_PYTHON = {
     "compare": "compare",
     "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
     "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set", "schema": "schema",
-    "validate-extraction": "sample_responses", "study": "run_study",
+    "validate-extraction": "sample_responses",
 }  # fmt: skip
 
 
