@@ -170,7 +170,7 @@ def throughput(checkpoint: str) -> None:
 def order(checkpoint: str) -> None:
     from vibe_harness.backends.vllm import VLLMInside
 
-    clips = [noise(i, 20.0) for i in range(32)]  # 500 tokens each
+    clips = [noise(i, 20.0) for i in range(16)]  # 500 tokens each
     tasks = [f"Task {name}: what do you make of this speaker?" for name in "abcde"]
 
     class Counting(VLLMInside):
@@ -181,9 +181,9 @@ def order(checkpoint: str) -> None:
             self.cached_tokens += output.num_cached_tokens or 0
             return super()._response(request, output, *rest)
 
-    # 512 bytes a token: 4 MiB of cache hold 8,192 tokens, half of the clips'; the features' cache holds 13 clips. A
+    # 512 bytes a token: 2 MiB of cache hold 4,096 tokens, half of the clips'; the features' cache holds 6 clips. A
     # prefix is shared in whole blocks: of 32 tokens, where a CPU's default is 128.
-    card = vllm_card(checkpoint, kv_cache_memory_bytes=4 << 20, mm_processor_cache_gb=0.02, max_num_seqs=8)
+    card = vllm_card(checkpoint, kv_cache_memory_bytes=2 << 20, mm_processor_cache_gb=0.01, max_num_seqs=4)
     engine = Counting(card.model_copy(update={"args": {**card.args, "engine": {"block_size": 32}}}), ())
 
     def asked(by_clip: bool, tag: int) -> Iterator[Request]:

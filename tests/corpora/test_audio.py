@@ -195,3 +195,19 @@ def test_a_file_that_may_not_be_opened(tmp_path: Path) -> None:
     path = write(tmp_path / "locked.wav", speechlike())
     path.chmod(0)
     assert _fault(path) is Fault.UNREADABLE
+
+
+def test_a_header_that_promises_more_than_memory_holds(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.flac", speechlike())
+    data = bytearray(path.read_bytes())
+    data[21:26] = bytes([data[21] | 0x0F, 255, 255, 255, 255])  # STREAMINFO: 2^36 - 1 samples
+    path.write_bytes(data)
+    assert _fault(path) in (Fault.UNREADABLE, Fault.TRUNCATED)  # the second where the system lends what it lacks
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.wav")
+    assert _fault(tmp_path / "a.wav") is Fault.UNREADABLE
+    (tmp_path / "b.wav").mkdir()
+    assert _fault(tmp_path / "b.wav") is Fault.UNREADABLE

@@ -58,6 +58,17 @@ def test_crema_d_names_that_are_none(tmp_path: Path) -> None:
     }
 
 
+def test_crema_d_an_actor_who_stands_twice(tmp_path: Path) -> None:
+    folder = crema_d(tmp_path, ["1001_IEO_ANG_HI.wav"], CREMA_ACTORS + CREMA_ACTORS.splitlines()[1] + "\n")
+    assert len(_read("crema-d", folder).clips) == 1  # with the same facts it is no matter
+    table = CREMA_ACTORS + '1001,51,"Female","Caucasian","Not Hispanic"\n'
+    with pytest.raises(UserError, match=r"VideoDemographics.csv:5: actor 1001 stands twice"):
+        _read("crema-d", crema_d(tmp_path, ["1001_IEO_ANG_HI.wav"], table))
+    table = "ActorID,Age,Sex,Race,Ethnicity,Sex\n1001,51,Male,Caucasian,Hispanic,Female\n"
+    with pytest.raises(UserError, match="the column 'Sex' stands twice"):
+        _read("crema-d", crema_d(tmp_path, ["1001_IEO_ANG_HI.wav"], table))
+
+
 def test_crema_d_the_level_x_of_old_clones(tmp_path: Path) -> None:
     listing = _read("crema-d", crema_d(tmp_path / "old", ["1001_ITH_SAD_X.wav"]))
     assert listing.clips[0].id == "crema-d/1001/1001_ITH_SAD_XX" and "taken as XX" in listing.notes[0]
@@ -316,3 +327,10 @@ def test_real_spoken_stereoset_items(tmp_path: Path) -> None:
     voices = Counter(clip.groups["item"] for clip in gender)
     assert len(voices) == 491 and sum(count == 6 for count in voices.values()) == 458
     assert Counter(clip.groups["gender"] for clip in gender) == {"female": 1_428, "male": 1_419}
+
+
+def test_saa_a_passage_that_is_not_utf_8(tmp_path: Path) -> None:
+    saa(tmp_path, ["30,1,x,arabic1,arabic,male,1,x,FALSE,,,"], ["arabic1"])
+    (tmp_path / "reading-passage.txt").write_bytes("café".encode("latin-1"))
+    with pytest.raises(UserError, match=r"reading-passage.txt:1: not UTF-8"):
+        _read("speech-accent-archive", tmp_path)

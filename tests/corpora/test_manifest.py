@@ -6,11 +6,13 @@ import tracemalloc
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vibe_harness.corpora.manifest import load_manifest
+from vibe_harness.corpora.manifest import METADATA, load_manifest
 from vibe_harness.errors import UserError
 
 ROWS = [
@@ -212,3 +214,11 @@ def test_a_hundred_thousand_rows_are_read_quickly(tmp_path: Path) -> None:
     started = time.process_time()
     assert len(load_manifest(path).clips) == 100_000
     assert time.process_time() - started < 4  # measured 1.2 s
+
+
+@pytest.mark.parametrize("facts", [b"{", b"[]", b'{"audio_folder": 3}', b'{"notes": 3}', b"\xff"])
+def test_metadata_that_prepare_did_not_write(tmp_path: Path, facts: bytes) -> None:
+    table = pa.table({"file": ["a.wav"], "speaker": ["s"]}).replace_schema_metadata({METADATA.encode(): facts})
+    pq.write_table(table, tmp_path / "m.parquet")
+    with pytest.raises(UserError, match="are not those that `corpus prepare` writes"):
+        load_manifest(tmp_path / "m.parquet")

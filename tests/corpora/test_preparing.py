@@ -1,6 +1,8 @@
 """From a source to a manifest that datasets and pandas open, with every clip accounted for."""
 
 import errno
+import os
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -284,3 +286,37 @@ def test_two_rows_that_name_one_clip_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "src" / "speech" / "gender" / "00000_Ava.wav", speechlike(0.3))
     with pytest.raises(UserError, match="two clips are called 'spoken-stereoset/Ava/gender-00000'"):
         _prepare("spoken-stereoset", tmp_path / "src", tmp_path)
+
+
+def test_what_is_linked_from_elsewhere_is_left_out(tmp_path: Path) -> None:
+    """A manifest that names it would be refused later, when the corpus is used."""
+    source = crema_d(tmp_path / "src", CLIPS)
+    for name in CLIPS[:2]:
+        (source / "AudioWAV" / name).replace(tmp_path / name)
+        (source / "AudioWAV" / name).symlink_to(tmp_path / name)
+    prepared = _prepare("crema-d", source, tmp_path)
+    assert counted(prepared.left_out) == {"a link out of the source folder: copy the file there": 2}
+    assert len(find_corpus("crema-d").clips) == 2
+    for name in CLIPS[2:]:
+        (source / "AudioWAV" / name).replace(tmp_path / name)
+        (source / "AudioWAV" / name).symlink_to(tmp_path / name)
+    with pytest.raises(UserError, match="all of its clips are links out of that folder"):
+        _prepare("crema-d", source, tmp_path)
+
+
+def test_faults_of_options_alone_are_told(tmp_path: Path) -> None:
+    base = tmp_path / "data" / "corpora" / "base"
+    write(base / "question.wav", speechlike())
+    (base / "manifest.csv").write_text("file,speaker,option_a_file\nquestion.wav,s,absent.wav\n", encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text("corpus: mine\nversion: 1\ndescription: x\nbase: base\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"absent.wav: no such file"):
+        _prepare(str(tmp_path / "mine.yaml"), None, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems take no such names")
+def test_a_name_that_is_not_utf_8(tmp_path: Path) -> None:
+    source = crema_d(tmp_path / "src", CLIPS)
+    (source / "AudioWAV" / os.fsdecode(b"\xff.wav")).touch()
+    with pytest.raises(UserError, match="is not UTF-8"):
+        _prepare("crema-d", source, tmp_path)
+    assert not list((tmp_path / "data").rglob("*.part"))

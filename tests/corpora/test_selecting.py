@@ -21,8 +21,11 @@ def _clip(speaker: str, sentence: str = "s1", text: str | None = "plain words", 
 
 def test_bands() -> None:
     clips = [_clip("a", age="29"), _clip("b", age="30.0"), _clip("c", age="49"), _clip("d", age="50"), _clip("e")]
+    clips += [_clip("f", age="NaN"), _clip("g", age="unknown")]
     banded = add_bands(clips, {"age": [30, 50]})
-    assert [c.groups.get("age_group") for c in banded] == ["under 30", "30 to 49", "30 to 49", "50 and over", None]
+    assert [c.groups.get("age_group") for c in banded] == ["under 30", "30 to 49", "30 to 49", "50 and over"] + 3 * [
+        None
+    ]
 
 
 def test_where() -> None:
@@ -76,6 +79,21 @@ def test_a_lexicon_that_is_none(tmp_path: Path, text: str, said: str) -> None:
         load_lexicon(tmp_path / "words.txt")
     with pytest.raises(UserError, match="cannot be read"):
         load_lexicon(tmp_path / "absent.txt")
+    (tmp_path / "words.txt").write_bytes("[a]\ncafé\n".encode("latin-1"))
+    with pytest.raises(UserError, match=r"words.txt:2: not UTF-8"):
+        load_lexicon(tmp_path / "words.txt")
+
+
+def test_a_lexicon_as_windows_saves_it(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_bytes(b"\xef\xbb\xbf[a]\r\nhe\r\n")
+    assert load_lexicon(tmp_path / "words.txt") == {"he": "a"}
+
+
+def test_a_lexicon_lies_beside_its_card(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("[a]\nhe\n", encoding="utf-8")
+    (tmp_path / "cards").mkdir()
+    with pytest.raises(UserError, match="lies outside of"):
+        select([_clip("a")], Selection(lexicon="../words.txt"), tmp_path / "cards")
 
 
 def test_the_list_that_comes_along() -> None:

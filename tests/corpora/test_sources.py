@@ -62,6 +62,19 @@ def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:
         open_source(tmp_path / "a.zip", tmp_path / "out")
 
 
+def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("a.wav", b"one")
+        archive.writestr("a.wav", b"other")
+    with pytest.raises(UserError, match=r"two files 'a.wav'"):
+        open_source(tmp_path / "a.zip", tmp_path / "out")
+
+
+def test_a_folder_called_like_a_zip(tmp_path: Path) -> None:
+    folder = open_source(_zip(tmp_path / "a.zip", {"b.zip/x": b"1"}), tmp_path / "out")
+    assert (folder / "b.zip" / "x").read_bytes() == b"1"
+
+
 def test_what_is_no_source(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("words", encoding="utf-8")
     with pytest.raises(UserError, match="no such folder or file"):

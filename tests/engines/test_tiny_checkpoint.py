@@ -224,7 +224,7 @@ def test_no_gpu(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_little_memory_for_the_model(checkpoint: Path) -> None:
     small = {**ON_CPU, "kv_cache_memory_bytes": 1 << 16}
-    with pytest.raises(UserError, match=r"vLLM does not start the model 'tiny' .*KV cache") as caught:
+    with pytest.raises(UserError, match=r"vLLM does not start the model 'tiny' .*No available memory") as caught:
         VLLMEngine(card("vllm", checkpoint, connection=small), ())
     assert "\n" not in str(caught.value)
 

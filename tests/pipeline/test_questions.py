@@ -137,3 +137,14 @@ def test_items_are_drawn_whole() -> None:
     assert (len(few), len(more)) == (8, 16)  # four rows an item
     assert {c.id for c in few} < {c.id for c in more} and [c.id for c in more] == [c.id for c in clips if c in more]
     assert draw_items(clips, 5, "sentence_id", seed=2) != few
+
+
+def test_words_in_place_of_sound_bring_the_options_into_the_prompt(tmp_path: Path) -> None:
+    """Text-only mode writes question and options; the cascade hears the question and reads the options."""
+    found, clips = task("biasinear"), [heard(row(), tmp_path)]
+    for modality in ("transcript", "cascade"):
+        [asked] = Plan(INDEX.model("server"), [found], {found.name: ("standard",)}, clips, 0, modality).requests()
+        assert all(f"{a}. thing {a} of 0" in asked.prompt for a in "ABCD")
+        assert ("question 0" in asked.prompt, asked.audio is None) == ((modality == "transcript"),) * 2
+    [spoken] = Plan(INDEX.model("server"), [found], {found.name: ("standard",)}, clips, 0).requests()
+    assert "thing A" not in spoken.prompt and spoken.audio is not None and spoken.id != asked.id

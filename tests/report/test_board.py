@@ -26,6 +26,7 @@ from vibe_harness.report.board import Board, build_board
 from vibe_harness.report.board_runs import Entry, read_entries
 from vibe_harness.report.board_tables import as_csv, as_latex, as_markdown
 from vibe_harness.report.relations import beside_choice, corpus_agreement, task_relations, tau_rows
+from vibe_harness.report.site import write_site
 
 GROUP = GroupCoverage(speakers=2, clips=4, requests=4, outcomes={"ok": 4}, readings={}, items_per_response={})
 M = 10_000
@@ -200,6 +201,15 @@ def test_choice_benchmarks_stand_beside(record: RunRecord) -> None:
     [beside] = beside_choice(board.blocks)
     assert beside.headings == (("open-ended", "advisory on crema-d"), ("choice", "stereoset: slbs on crema-d"))
     assert [[cell and cell.value for cell in cells] for _, cells in beside.rows] == [[1.0, 54.0], [1.0, 54.0]]
+
+
+def test_the_pages_show_choice_benchmarks_with_their_intervals(record: RunRecord, tmp_path: Path) -> None:
+    chosen = task("stereoset", {}, scores=[Score(metric="slbs", value=54.0, interval=(48.5, 59.5))])
+    entries = [entry(record, name, [task("advisory", {"x": 1.0}), chosen]) for name in ("a", "b")]
+    index = write_site(tmp_path, build_board(entries), entries, (), Progress())
+    page = index.read_text(encoding="utf-8")
+    assert "Beside choice benchmarks" in page and page.count("48.5 to 59.5") == 4  # in its table, and beside
+    assert {path.name for path in (tmp_path / "models").iterdir()} == {"a.html", "b.html"}
 
 
 def test_figures_that_run_to_one_have_three_decimals(record: RunRecord) -> None:

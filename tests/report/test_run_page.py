@@ -135,6 +135,12 @@ def test_what_a_model_wrote_is_no_markup(ran: tuple[Results, RunRecord]) -> None
     assert not any(sign in page for sign in "\x00\u202e")
 
 
+def test_words_in_place_of_the_clip_are_said(ran: tuple[Results, RunRecord]) -> None:
+    page = run_page(dataclasses.replace(ran[0], modality="transcript"), ran[1])
+    assert "the model was given words in place of the clip" in page
+    assert "in place of the clip" not in run_page(*ran)
+
+
 def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:
     empty = RunFolder(tmp_path)
     empty.asked.write_bytes(folder.asked.read_bytes())

@@ -112,6 +112,8 @@ class VLLMInside:
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Answers as they finish. Raises EngineError where a clip did not get into the prompt."""
+        from vllm.exceptions import VLLMClientError
+
         source = iter(requests)
         running: dict[str, tuple[Request, float, int]] = {}  # vLLM's id -> request, start, prompt tokens without clip
         more = True
@@ -123,7 +125,10 @@ class VLLMInside:
                     break
                 try:
                     key, text_tokens = self._add(request)
-                except ValueError as error:  # this request alone: its prompt is too long, its clip too short
+                except (
+                    VLLMClientError,
+                    ValueError,
+                ) as error:  # this request alone: its prompt too long, its clip short
                     yield Response(request.id, Outcome.ERROR, error=" ".join(str(error).split())[:300])
                     continue
                 running[key] = (request, time.monotonic(), text_tokens)

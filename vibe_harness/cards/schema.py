@@ -140,16 +140,16 @@ class ChoicePart(Card):
 class TaskCard(Card):
     """A task: what is asked, what is read from the answers, and how it is scored."""
 
-    task: Name
-    version: int = Field(ge=1)
-    kind: Literal["open_ended", "choice"] = "open_ended"
+    task: Name = Field(description="its name, and its file's")
+    version: int = Field(ge=1, description="one more whenever a change would change answers")
+    kind: Literal["open_ended", "choice"] = Field("open_ended", description="free text, or the letter of an option")
     description: str = Field(min_length=1, description="one line, for listings")
     prompts: dict[Identifier, FilePath] = Field(
         min_length=1, description="prompt variant -> Jinja template; the first is the default"
     )
-    generation: Sampling = Sampling()
+    generation: Sampling = Field(Sampling(), description="the same for every model")
     choice: ChoicePart | None = Field(None, description="for tasks of kind choice: the options")
-    extraction: ExtractionPart
+    extraction: ExtractionPart = Field(description="what is read in the answers, and how")
     dimensions: dict[Identifier, list[Name]] = Field(
         min_length=1, description="dimension -> the corpora that are meant for it"
     )
@@ -158,7 +158,7 @@ class TaskCard(Card):
         min_length=1,
         description="names; 'evaluate:NAME' or 'evaluate:PATH' for one of Hugging Face evaluate",
     )
-    notes: str | None = None
+    notes: str | None = Field(None, description="for people; no part of any digest")
 
     @model_validator(mode="before")
     @classmethod
@@ -206,13 +206,13 @@ class Prices(Card):
 class ModelCard(Card):
     """A model: which engine runs it, how it is addressed, and what it can take."""
 
-    model: Name
-    backend: Name
+    model: Name = Field(description="its name, and its file's")
+    backend: Name = Field(description="the engine that runs it")
     id: str = Field(min_length=1, description="id on the hub, or the name the server knows")
     revision: str | None = Field(None, description="commit or version of the weights")
-    description: str = ""
+    description: str = Field("", description="one line, for listings")
     audio: bool = Field(True, description="takes a clip; false for a text model, such as an extractor")
-    layout: Layout = Layout()
+    layout: Layout = Field(Layout(), description="text around the clip")
     sample_rate: int = Field(16_000, ge=4_000, le=192_000, description="Hz; clips are resampled to it")
     max_seconds: float | None = Field(None, ge=0.1, description="longest clip the model takes")
     long_clips: Literal["refuse", "truncate", "split"] = Field(
@@ -228,8 +228,8 @@ class ModelCard(Card):
         {}, description="column -> groups that the model is not made for: language: [ko]; choice tasks refuse them"
     )
     simulated: bool = Field(False, description="not a real model: kept out of leaderboards unless asked for")
-    licence: str | None = None
-    notes: str | None = None
+    licence: str | None = Field(None, description="of the weights, or the terms of the service")
+    notes: str | None = Field(None, description="for people; no part of any digest")
 
     @field_validator("args", "connection")
     @classmethod
@@ -256,7 +256,8 @@ def card_schema(card: type[Card]) -> dict[str, Any]:
     """JSON Schema of a card file: the card's fields, and `include`. A card that includes another may lack fields."""
     schema = card.model_json_schema()
     name = {"type": "string", "description": "file of the same folder to build on"}
-    schema["properties"]["include"] = {"anyOf": [name, {"type": "array", "items": name}]}
+    several = {"anyOf": [name, {"type": "array", "items": name}]}
+    schema["properties"]["include"] = {**several, "description": "files of the same folder to build on"}
     required = schema.pop("required", [])
     schema["anyOf"] = [{"required": required}, {"required": ["include"]}]
     return schema

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import stat
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -144,14 +145,16 @@ class _Decoded:
 
 
 def _decode(path: Path) -> _Decoded | BadAudio:
-    try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:  # without waiting: a named pipe would be waited for, for ever
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     except (FileNotFoundError, NotADirectoryError):
         return BadAudio(Fault.MISSING, "no such file")
     except OSError as error:
         return BadAudio(Fault.UNREADABLE, f"cannot be opened: {error.strerror}")
     try:
         return _decode_open(file)
+    except MemoryError:  # a header that promises what no memory holds, be it true or not
+        return BadAudio(Fault.UNREADABLE, "cannot be decoded as audio: it promises more than the memory holds")
     except OSError as error:
         return BadAudio(Fault.UNREADABLE, f"cannot be read: {error.strerror}")
     finally:
@@ -159,7 +162,10 @@ def _decode(path: Path) -> _Decoded | BadAudio:
 
 
 def _decode_open(file: int) -> _Decoded | BadAudio:
-    head, size = os.read(file, HEAD), os.fstat(file).st_size
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        return BadAudio(Fault.UNREADABLE, "not a file but a folder, a pipe or a device")
+    head, size = os.read(file, HEAD), status.st_size
     if not head:
         return BadAudio(Fault.EMPTY, "the file is empty (0 bytes)")
     if head.startswith(b"version https://git-lfs.github.com/spec/"):

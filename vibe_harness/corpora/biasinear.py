@@ -48,6 +48,7 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
     """
     clips: list[Clip] = []
     pairs: dict[tuple[str, str, str], dict[str, _Row]] = defaultdict(dict)
+    taken: dict[tuple[str, str], str] = {}  # config and name of its files -> sample
     for row in rows:
         config = row.config
         if config not in CONFIGS:
@@ -65,6 +66,11 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
             raise UserError(f"{place}: stands twice, so sample_id does not name a question within {config}")
         pair[facts["order"]] = _Row(place, facts["order"], options, answer)
         name = _UNSAFE.sub("-", f"{facts['sample_id']}_{facts['accent']}_{facts['order']}")
+        if (config, name.lower()) in taken:
+            raise UserError(
+                f"{place}: sample '{taken[config, name.lower()]}' would have the same file names: rename one"
+            )
+        taken[config, name.lower()] = facts["sample_id"]
         files = {part: f"{config}/{name}_{part}{row.audio_suffix(part)}" for part in PARTS}
         for part, file in files.items():
             row.write_audio(work, *file.split("/"), column=part)

@@ -93,7 +93,7 @@ def _actors(path: Path) -> dict[str, dict[str, str]]:
     def check(_: str, columns: list[str]) -> None:
         require_columns(path, columns, ["ActorID", "Age", "Sex", "Race", "Ethnicity"])
 
-    actors = {}
+    actors: dict[str, dict[str, str]] = {}
     for row in read_rows(path, check):
         cells = row.cells
         facts = {
@@ -102,7 +102,9 @@ def _actors(path: Path) -> dict[str, dict[str, str]]:
             "race": cells["Race"].lower(),
             "ethnicity": cells["Ethnicity"].lower(),
         }
-        actors[cells["ActorID"]] = {column: fact for column, fact in facts.items() if fact}
+        actor = {column: fact for column, fact in facts.items() if fact}
+        if actors.setdefault(cells["ActorID"], actor) != actor:
+            raise UserError(f"{path}:{row.line}: actor {cells['ActorID']} stands twice, with other facts: remove one")
     return actors
 
 

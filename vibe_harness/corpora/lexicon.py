@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from vibe_harness.corpora.tables import read_text
 from vibe_harness.errors import UserError
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -14,14 +15,12 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 def load_lexicon(path: Path) -> dict[str, str]:
     """Word -> the topic it stands under. The file has a word a line below headings in square brackets; # comments.
 
-    Raises UserError, with file and line, for a word under no heading, more than one word a line, or a repeated word.
+    Raises UserError, with file and line, for a word under no heading, more than one word a line, a repeated word, and
+    what is not UTF-8.
     """
     lexicon: dict[str, str] = {}
     topic = None
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: the word list cannot be read: {error.strerror}") from None
+    lines = read_text(path).splitlines()
     for number, line in enumerate(lines, start=1):
         word = line.partition("#")[0].strip().casefold()
         if not word:

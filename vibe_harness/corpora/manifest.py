@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vibe_harness.corpora.tables import Row, parquet_metadata, read_rows
 from vibe_harness.errors import UserError
@@ -53,9 +53,9 @@ def load_manifest(path: Path, name: str | None = None) -> Corpus:
 
     Raises UserError, naming file, line and remedy, for what is no manifest or would make a wrong corpus.
     """
-    prepared = _prepared(path) if path.suffix.lower() == ".parquet" else {}
-    name = name or prepared.get("corpus") or (path.resolve().parent.name if path.stem == "manifest" else path.stem)
-    root = Path(prepared.get("audio_folder", path.parent))
+    prepared = _prepared(path) if path.suffix.lower() == ".parquet" else _Facts()
+    name = name or prepared.corpus or (path.resolve().parent.name if path.stem == "manifest" else path.stem)
+    root = Path(prepared.audio_folder) if prepared.audio_folder else path.parent
     reader = _Reader(path, name, root)
     clips = tuple(reader.clip(row) for row in read_rows(path, _check_columns))
     if not clips:
@@ -67,31 +67,47 @@ def load_manifest(path: Path, name: str | None = None) -> Corpus:
         clips=clips,
         licence="; ".join(sorted(reader.licences)) or None,
         synthetic=reader.synthetic,
-        notes=(*synthetic, *prepared.get("notes", ())),
-        silence=prepared.get("silence", False),
-        speaker_strata=prepared.get("speaker_strata", {}),
-        strata=prepared.get("strata", ()),
+        notes=(*synthetic, *prepared.notes),
+        silence=prepared.silence,
+        speaker_strata=prepared.speaker_strata,
+        strata=prepared.strata,
     )
 
 
-def _prepared(path: Path) -> dict[str, Any]:
-    """What `corpus prepare` wrote beside the rows; {} for a Parquet file that it did not write."""
-    prepared: dict[str, Any] = json.loads(parquet_metadata(path).get(METADATA, "{}"))
-    folder = prepared.get("audio_folder")
-    if folder is not None and not Path(folder).is_dir():
+class _Facts(BaseModel):
+    """What `corpus prepare` wrote beside the rows of a Parquet file; the defaults for one that it did not write."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+    corpus: str | None = None
+    audio_folder: str | None = None
+    notes: list[str] = []
+    silence: bool = False
+    speaker_strata: dict[str, list[str]] = {}
+    strata: list[str] = []
+
+
+def _prepared(path: Path) -> _Facts:
+    try:
+        facts = _Facts.model_validate_json(parquet_metadata(path).get(METADATA, "{}"))
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(map(str, fault["loc"]))
         raise UserError(
-            f"{path}: its audio lay in {folder}, which is gone: run `vibe-harness corpus prepare` again with the "
-            "--source where the audio is now"
+            f"{path}: its metadata '{METADATA}' are not those that `corpus prepare` writes ({where}: {fault['msg']}): "
+            "prepare the corpus again"
+        ) from None
+    if facts.audio_folder is not None and not Path(facts.audio_folder).is_dir():
+        raise UserError(
+            f"{path}: its audio lay in {facts.audio_folder}, which is gone: run `vibe-harness corpus prepare` again "
+            "with the --source where the audio is now"
         )
-    return prepared
+    return facts
 
 
 def _check_columns(place: str, columns: list[str]) -> None:
     for column in columns:
         if not column:
             raise UserError(f"{place}: a column has no name: name it, or take it out")
-        if columns.count(column) > 1:
-            raise UserError(f"{place}: the column '{column}' stands twice: rename or remove one")
     for column in REQUIRED:
         if column not in columns:
             hint = did_you_mean(column, columns)
@@ -109,10 +125,9 @@ class _Reader:
         self.licences: set[str] = set()
         self.synthetic = False
         self._root = root
-        self._real_root = Path(os.path.realpath(root))
+        self._links = Links(root)
         self._ids: dict[str, int] = {}  # clip id -> line
         self._groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-        self._links: dict[str, frozenset[str]] = {}  # folder below the root -> its files that lie elsewhere
 
     def clip(self, row: Row) -> Clip:
         place = f"{self.path}:{row.line}"
@@ -159,15 +174,28 @@ class _Reader:
             raise UserError(
                 f"{place}: file '{file}' leaves the corpus folder: write a path below {self._root}, without '..'"
             )
-        folder, _, name = file.rpartition("/")
-        if folder not in self._links:
-            self._links[folder] = self._links_out_of(folder)
-        if name in self._links[folder]:
+        if self._links.lead_out(file):
             raise UserError(
                 f"{place}: file '{file}' is a link out of the corpus folder {self._root}: copy the file there"
             )
 
-    def _links_out_of(self, folder: str) -> frozenset[str]:
+
+class Links:
+    """Which files below a corpus folder lead out of it once links are followed. A folder is listed once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._real_root = Path(os.path.realpath(root))
+        self._known: dict[str, frozenset[str]] = {}  # folder below the root -> its files that lie elsewhere
+
+    def lead_out(self, file: str) -> bool:
+        """Whether the file, a path below the root, lies elsewhere."""
+        folder, _, name = file.rpartition("/")
+        if folder not in self._known:
+            self._known[folder] = self._leading_out(folder)
+        return name in self._known[folder]
+
+    def _leading_out(self, folder: str) -> frozenset[str]:
         """Names in a folder that lead out of the corpus once links are followed; listed once, rows being many."""
         try:
             with os.scandir(self._root / folder) as entries:

@@ -58,7 +58,10 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def write_folder(card: CorpusCard, prepared: Prepared, checks: Mapping[str, Entry], checked_root: Path) -> None:
-    """Write every file aside, then put all in place, the manifest last."""
+    """Write every file aside, then put all in place, the manifest last.
+
+    Raises UserError where a file's name is not UTF-8.
+    """
     folder = prepared.folder
     writers: dict[str, Callable[[Path], None]] = {
         CHECKS: lambda path: save_checks(path, checked_root, checks),
@@ -72,6 +75,8 @@ def write_folder(card: CorpusCard, prepared: Prepared, checks: Mapping[str, Entr
             write(aside[name])
         for name in writers:
             aside[name].replace(folder / name)
+    except UnicodeEncodeError as error:  # Linux takes any bytes for a name; a table of text does not
+        raise UserError(f"the name {error.object!r} is not UTF-8, so no table can hold it: rename the file") from None
     finally:
         for path in aside.values():
             path.unlink(missing_ok=True)

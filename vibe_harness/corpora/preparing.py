@@ -19,7 +19,7 @@ from vibe_harness.corpora.check_cache import Entry, check_cached, load_checks
 from vibe_harness.corpora.checking import describe_faults
 from vibe_harness.corpora.hub import stream
 from vibe_harness.corpora.importing import IMPORTERS, LeftOut, Listing, counted
-from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.corpora.manifest import Corpus, Links
 from vibe_harness.corpora.perturbed_files import perturb_files
 from vibe_harness.corpora.prepared_folder import AUDIO, CHECKS, Prepared, locked, write_folder
 from vibe_harness.corpora.registry import find_corpus
@@ -78,8 +78,9 @@ def _prepare(
 ) -> Prepared:
     listing, facts = _listing(card, source, folder / AUDIO, stage)
     _check_unique(listing.clips)
-    clips, left_out = keep_where(add_bands(listing.clips, card.bands), card.select.where)
-    left_out = [*listing.left_out, *left_out]
+    clips, left_out = _within(listing.root, add_bands(listing.clips, card.bands))
+    clips, fallen = keep_where(clips, card.select.where)
+    left_out += [*listing.left_out, *fallen]
     checks = _checked(listing.root, clips, folder, workers, stage)
     clips, audio, bad = _usable(card, listing.root, clips, checks)
     left_out += bad
@@ -143,6 +144,21 @@ def _check_unique(clips: Sequence[Clip]) -> None:
         files[clip.id] = clip.file
 
 
+def _within(root: Path, clips: Sequence[Clip]) -> tuple[list[Clip], list[LeftOut]]:
+    """Clips that lie below the root. A manifest that names others is refused when it is read."""
+    links, further = Links(root), _further(clips)
+    kept: list[Clip] = []
+    left_out = []
+    for clip in clips:
+        out = [file for file in _files_of(clip, further) if links.lead_out(file)]
+        left_out += [LeftOut(file, "a link out of the source folder: copy the file there") for file in out]
+        if not out:
+            kept.append(clip)
+    if clips and not kept:
+        raise UserError(f"{root}: all of its clips are links out of that folder: copy the files there (cp -rL)")
+    return kept, left_out
+
+
 def _identity(source: str) -> object:
     """What tells one source from another: for a file, its size and time too."""
     path = Path(source)
@@ -197,9 +213,8 @@ def _usable(
             audio.update(good)
     pointers = sum(one.why == Fault.LFS_POINTER for one in left_out)
     if clips and (not kept or pointers > len(clips) / 2):
-        raise UserError(
-            describe_faults(Corpus(card.corpus, root, ()), [(clip, checks[clip.file].result) for clip in clips], 10)
-        )
+        heard = [(replace(clip, file=file), checks[file].result) for clip in clips for file in _files_of(clip, further)]
+        raise UserError(describe_faults(Corpus(card.corpus, root, ()), heard, 10))
     return kept, audio, left_out
 
 

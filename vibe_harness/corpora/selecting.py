@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from bisect import bisect_right
 from collections import defaultdict
@@ -10,6 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from vibe_harness.cards.paths import find_file
 from vibe_harness.corpora.card import Balance, Selection
 from vibe_harness.corpora.importing import LeftOut
 from vibe_harness.corpora.lexicon import load_lexicon, words_found
@@ -31,6 +33,8 @@ def add_bands(clips: Sequence[Clip], bands: Mapping[str, Sequence[int]]) -> list
             try:
                 number = float(clip.groups[column])
             except (KeyError, ValueError):
+                continue
+            if not math.isfinite(number):  # "NaN" is how data frames write that it is not known
                 continue
             done[index] = replace(clip, groups={**clip.groups, f"{column}_group": names[bisect_right(starts, number)]})
     return done
@@ -79,7 +83,7 @@ def select(clips: Sequence[Clip], selection: Selection, folder: Path) -> Kept:
     kept, left_out = list(clips), []
     steps: list[Callable[[list[Clip]], Kept]] = []
     if selection.lexicon:
-        lexicon = load_lexicon(folder / selection.lexicon)
+        lexicon = load_lexicon(find_file([folder], selection.lexicon))
         steps.append(lambda some: without_words(some, lexicon))
     if selection.shared_sentences:
         steps.append(shared_sentences)

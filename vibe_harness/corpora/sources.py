@@ -7,6 +7,7 @@ import json
 import shutil
 import stat
 import zipfile
+from collections import Counter
 from pathlib import Path, PurePosixPath
 
 from vibe_harness.errors import UserError
@@ -45,7 +46,8 @@ def open_source(source: Path, unpacked: Path) -> Path:
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a zip and the zips within it. Nothing is written unless every name stays inside the folder.
 
-    Raises UserError for a damaged or encrypted zip, a name that leads out, a link, and a disk too small for it.
+    Raises UserError for a damaged or encrypted zip, a name that leads out or stands twice, a link, and a disk too small
+    for it.
     """
     folder.mkdir(parents=True)
     try:
@@ -53,6 +55,10 @@ def unpack(archive: Path, folder: Path) -> None:
             members = [member for member in file.infolist() if not member.filename.startswith("__MACOSX/")]
             for member in members:
                 _check_member(archive, member)
+            names = Counter(member.filename for member in members if not member.is_dir())
+            twice = [name for name, count in names.items() if count > 1]
+            if twice:
+                raise UserError(f"{archive}: holds two files '{twice[0]}': nobody can say which of them is meant")
             needed, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
             if needed > free:
                 raise UserError(f"{archive}: unpacks to {needed:,} bytes, and {folder} has {free:,} free: make room")
@@ -64,7 +70,7 @@ def unpack(archive: Path, folder: Path) -> None:
         raise UserError(f"{archive}: cannot be unpacked: {error}") from None
     except OSError as error:
         raise disk_error(folder, error) from None
-    for inner in sorted(folder.rglob("*.zip")):
+    for inner in sorted(path for path in folder.rglob("*.zip") if path.is_file()):
         unpack(inner, inner.with_suffix(".zip.part"))
         inner.unlink()
         _merge(inner.with_suffix(".zip.part"), inner.with_suffix(""))

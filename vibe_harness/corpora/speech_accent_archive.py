@@ -8,7 +8,7 @@ from pathlib import Path
 
 from vibe_harness.corpora.hub import HubRow, write_table
 from vibe_harness.corpora.importing import FileNames, Importer, LeftOut, Listing, folders, not_found, require_columns
-from vibe_harness.corpora.tables import Row, read_rows
+from vibe_harness.corpora.tables import Row, read_rows, read_text
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
@@ -40,7 +40,7 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
     rows = _rows(root / TABLE)
     repeated = {name for name, count in Counter(row["file"] for row in rows).items() if count > 1}
     passage = root / "reading-passage.txt"
-    text = " ".join(passage.read_text(encoding="utf-8-sig").split()) if passage.is_file() else None
+    text = " ".join(read_text(passage).split()) if passage.is_file() else None
     clips, left_out, notes = [], [], []
     for row in rows:
         name = row["file"]

@@ -36,14 +36,15 @@ def read_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
     try:
         yield from reader(path, check_columns)
     except UnicodeDecodeError:
-        raise UserError(_encoding_message(path)) from None
+        raise UserError(_encoding_fault(path)) from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def parquet_metadata(path: Path) -> dict[str, str]:
-    """The key-value metadata of a Parquet file. Raises UserError where it is none."""
-    return {key.decode(): value.decode() for key, value in (_parquet(path).schema_arrow.metadata or {}).items()}
+    """The key-value metadata of a Parquet file, what is not UTF-8 in it as "?". Raises UserError where it is none."""
+    metadata = _parquet(path).schema_arrow.metadata or {}
+    return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in metadata.items()}
 
 
 def _csv_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
@@ -53,6 +54,7 @@ def _csv_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
             header = [cell.strip() for cell in next(reader, [])]
             if not header:
                 raise UserError(f"{path}: empty: the first line names the columns")
+            _check_names(f"{path}:1", header)
             check_columns(f"{path}:1", header)
             line = reader.line_num + 1
             for cells in reader:
@@ -84,9 +86,17 @@ def _jsonl_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
                 raise UserError(f'{place}: each line is one object, as in {{"file": "a.wav", "speaker": "s1"}}')
             names = [name.strip() for name, _ in pairs]
             if names != seen:
+                _check_names(place, names)
                 check_columns(place, names)
                 seen = names
             yield Row(line, {name: _cell(place, name, value) for name, (_, value) in zip(names, pairs, strict=True)})
+
+
+def _check_names(place: str, names: list[str]) -> None:
+    """Refuse a column that stands twice: one of the two would be lost. Columns without a name are no matter."""
+    for name in names:
+        if name and names.count(name) > 1:
+            raise UserError(f"{place}: the column '{name}' stands twice: rename or remove one")
 
 
 def _cell(place: str, column: str, value: Any) -> str:
@@ -105,6 +115,7 @@ def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
 
     file = _parquet(path)
     names = [name.strip() for name in file.schema_arrow.names]
+    _check_names(str(path), names)
     check_columns(str(path), names)
     line = 0
     for batch in _batches(path, file):
@@ -147,7 +158,18 @@ def _parquet(path: Path) -> Any:
         raise UserError(f"{path}: not a Parquet file: {error}") from None
 
 
-def _encoding_message(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A text file in UTF-8, with or without a byte order mark. Raises UserError where it is not."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(_encoding_fault(path)) from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _encoding_fault(path: Path) -> str:
+    """What is wrong with a file that does not decode as UTF-8, and where."""
     data = path.read_bytes()
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return f"{path}: UTF-16: save it as UTF-8"

@@ -70,7 +70,7 @@ def as_json(
         ],
         "no_single_score": NO_SINGLE_SCORE,
     }
-    return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _block(block: Block) -> dict[str, Any]:
