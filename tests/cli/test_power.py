@@ -1,5 +1,7 @@
 """`vibe-harness power` says before a run what a corpus can show."""
 
+import pytest
+
 
 @pytest.mark.slow
 def test_more_speakers_show_smaller_shifts_and_the_curve_is_drawn(vibe, tones):
