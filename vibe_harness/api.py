@@ -121,6 +121,7 @@ def score(
     tau: int = 10,
     also_test: Sequence[str] = (),
     permutations: int = 10_000,
+    trust_remote_code: bool = False,
     progress: Progress | None = None,
 ) -> Results:
     """Score the run folder `run` again, without a model; the scores replace those in its results.json.
@@ -134,6 +135,7 @@ def score(
         permutations=permutations,
         seed=record.seed if seed is None else seed,
         also_test=known_tests(also_test),
+        trust_remote_code=trust_remote_code,
     )
     with folder.locked():
         results = score_run(folder, settings, dimensions, progress or Progress())

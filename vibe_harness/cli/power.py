@@ -46,29 +46,24 @@ def command(
     as_json: bool,
 ) -> None:
     """Say which nTVD a corpus can show for a task, and how surely, before any model is asked."""
-    from vibe_harness.cards.loading import CardIndex
-    from vibe_harness.corpora.registry import find_corpus
+    from vibe_harness import api
     from vibe_harness.pipeline.files import written_aside
-    from vibe_harness.pipeline.power import task_power
     from vibe_harness.report.figures import power_svg
 
-    index = CardIndex(include_path)
-    found = find_corpus(corpus)
-    powers = {
-        task.name: task_power(
-            task, found, dimension, pilot=pilot, habit=habit, tau=tau, target=target, simulations=simulations, seed=seed
-        )
-        for task in index.tasks(tasks)
-    }
+    powers = api.power(
+        tasks, corpus, dimension, pilot=pilot, habit=habit, tau=tau, target=target, simulations=simulations, seed=seed,
+        include_path=include_path,
+    )  # fmt: skip
+    name_of = api.load_corpus(corpus).name
     if figure:
         with written_aside(figure) as aside:
-            title = f"Power of {found.name} by {dimension}"
+            title = f"Power of {name_of} by {dimension}"
             aside.write_text(power_svg(title, powers), encoding="utf-8")
     if as_json:
         click.echo(json.dumps({name: asdict(power) for name, power in powers.items()}, indent=2))
         return
     for name, power in powers.items():
         shown = power.reason if power.detectable is None else f"nTVD {power.detectable:.1f}"
-        echo(f"{name} by {dimension} on {found.name}: found with {target:.0%} power from {shown}")
+        echo(f"{name} by {dimension} on {name_of}: found with {target:.0%} power from {shown}")
     source = f"the pilot {pilot}" if pilot else f"the design, with speakers' habits of {habit:g}"
     echo(f"By {simulations} simulations a point from {source}; one answer a clip, tau {tau}, level 0.05.")

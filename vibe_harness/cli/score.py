@@ -40,25 +40,14 @@ def command(
     as_json: bool,
 ) -> int:
     """Score the run folder RUN again; the scores replace those in its results.json."""
+    from vibe_harness import api
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
-    from vibe_harness.metrics.published import known_tests
-    from vibe_harness.metrics.registry import Settings
-    from vibe_harness.pipeline.results import to_json, write_results
-    from vibe_harness.pipeline.run_folder import RunFolder
-    from vibe_harness.pipeline.score import score_run
+    from vibe_harness.pipeline.results import to_json
 
-    folder = RunFolder(run)
-    record = folder.record()
-    with folder.locked():
-        settings = Settings(
-            tau=tau,
-            permutations=permutations,
-            seed=record.seed if seed is None else seed,
-            also_test=known_tests(also_test),
-            trust_remote_code=trust_remote_code,
-        )
-        results = score_run(folder, settings, dimensions, TerminalProgress())
-        write_results(folder.results, results)
+    results = api.score(
+        run, dimensions=dimensions, seed=seed, tau=tau, also_test=also_test, permutations=permutations,
+        trust_remote_code=trust_remote_code, progress=TerminalProgress(),
+    )  # fmt: skip
     if as_json:
         print_json([to_json(results)])
     else:

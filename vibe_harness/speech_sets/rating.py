@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.sheets import ENCODING, inert
+from vibe_harness.pipeline.sheets import ENCODING, filled_rows, inert
 from vibe_harness.speech_sets.card import Rating
 from vibe_harness.speech_sets.screening import BINS, Screened
 
@@ -121,18 +121,8 @@ def rated(path: Path) -> dict[tuple[str, str], dict[str, int]]:
 
 
 def _sheet(path: Path) -> Iterator[dict[str, str]]:
-    if not path.exists():
-        return
-    try:
-        with path.open(encoding=ENCODING, newline="") as file:
-            rows = csv.DictReader(file)
-            for row in rows:
-                place = f"{path}:{rows.line_num}"
-                if any(row.get(column) is None for column in COLUMNS):
-                    raise UserError(f"{place}: the columns are {', '.join(COLUMNS)}")
-                row["rating"] = row["rating"].strip().lower()
-                if row["rating"] not in ("", *RATINGS):
-                    raise UserError(f"{place}: the rating '{row['rating']}' is none of {', '.join(RATINGS)}, or empty")
-                yield row
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: not a CSV file in UTF-8: {error}") from None
+    for place, row in filled_rows(path, COLUMNS):
+        row["rating"] = row["rating"].strip().lower()
+        if row["rating"] not in ("", *RATINGS):
+            raise UserError(f"{place}: the rating '{row['rating']}' is none of {', '.join(RATINGS)}, or empty")
+        yield row

@@ -18,7 +18,7 @@ from vibe_harness.errors import EngineError, UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.generate import Tick
 from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.sheets import ENCODING, inert
+from vibe_harness.pipeline.sheets import ENCODING, filled_rows, inert
 from vibe_harness.records import Generation, Outcome, Request, Response
 from vibe_harness.speech_sets.card import SpeechSet, SpeechSetCard
 
@@ -180,23 +180,13 @@ def read_review(path: Path) -> dict[str, str]:
 
 
 def _review_rows(path: Path) -> Iterator[dict[str, str]]:
-    if not path.exists():
-        return
-    try:
-        with path.open(encoding=ENCODING, newline="") as file:
-            rows = csv.DictReader(file)
-            for row in rows:
-                place = f"{path}:{rows.line_num}"
-                if any(row.get(column) is None for column in REVIEW):
-                    raise UserError(f"{place}: the columns are {', '.join(REVIEW)}")
-                row["verdict"] = row["verdict"].strip().lower()
-                if row["verdict"] not in VERDICTS:
-                    raise UserError(f"{place}: the verdict '{row['verdict']}' is none of: fine, mended, or empty")
-                if row["verdict"] == "mended" and not row["mended"].strip():
-                    raise UserError(f"{place}: the verdict is 'mended', and the column 'mended' is empty")
-                yield row
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: not a CSV file in UTF-8: {error}") from None
+    for place, row in filled_rows(path, REVIEW):
+        row["verdict"] = row["verdict"].strip().lower()
+        if row["verdict"] not in VERDICTS:
+            raise UserError(f"{place}: the verdict '{row['verdict']}' is none of: fine, mended, or empty")
+        if row["verdict"] == "mended" and not row["mended"].strip():
+            raise UserError(f"{place}: the verdict is 'mended', and the column 'mended' is empty")
+        yield row
 
 
 def _bare(text: str) -> str:
