@@ -29,10 +29,14 @@ MODEL = "hf:org/name"  # its engine is never opened: `Knowing` stands in its pla
 
 
 class Knowing:
-    """An engine that answers by likelihood, always right, with a probability of 0.7; or ties, on every second row."""
+    """An engine that answers by likelihood, always right, with a probability of 0.7; or ties, on every second row.
 
-    def __init__(self, ties: bool = False) -> None:
+    wordy: so many answers, the first ones, begin with something else than a letter with a probability of 0.51.
+    """
+
+    def __init__(self, ties: bool = False, wordy: int = 0) -> None:
         self.ties = ties
+        self.wordy = wordy
         self.asked: list[Request] = []
 
     def describe(self) -> Mapping[str, str]:
@@ -44,6 +48,8 @@ class Knowing:
             logs = {TOKENS[o.label][0]: math.log(0.7 if o.correct else 0.1) for o in request.options}
             if self.ties and number % 2:
                 logs = dict.fromkeys(logs, math.log(0.25))
+            if number < self.wordy:
+                logs = {token: value + math.log(0.49) for token, value in logs.items()}
             tokens = {option.label: TOKENS[option.label] for option in request.options}
             yield answer(request, tokens, logs, input_tokens=9, output_tokens=1)
 
@@ -98,6 +104,27 @@ def test_a_tie_is_an_error_that_is_asked_again_and_never_a_letter(tmp_path: Path
     again = Knowing()
     run(manifest, tmp_path / "run", again)
     assert len(again.asked) == 8
+
+
+@pytest.mark.parametrize(("wordy", "warned"), [(0, False), (1, False), (2, True)])
+def test_letters_that_the_model_would_not_begin_with_are_told(tmp_path: Path, wordy: int, warned: bool) -> None:
+    results = run(
+        quiz(tmp_path / "quiz", questions=4), tmp_path / "run", Knowing(wordy=wordy)
+    )  # 16 answers, limit 10 %
+    for task in results.tasks:
+        said = [one for one in task.warnings if "something else than a letter is the likelier beginning" in one]
+        assert bool(said) is warned and (not warned or (said[0].startswith("choice: for 12%") and not task.reliable))
+
+
+@pytest.mark.parametrize("likelihoods", [[-1.0], {"A": "x"}, {"A": None}, {"A": float("nan")}, {"A": 1e9}])
+def test_an_edited_likelihood_is_told(tmp_path: Path, likelihoods: Any) -> None:
+    manifest, folder = quiz(tmp_path / "quiz"), tmp_path / "run"
+    run(manifest, folder, Knowing())
+    found = records(folder)
+    found[2]["likelihoods"] = likelihoods
+    RunFolder(folder).responses.write_text("".join(f"{json.dumps(one)}\n" for one in found), encoding="utf-8")
+    with pytest.raises(UserError, match=r"responses\.jsonl:3: not a record"):
+        run(manifest, folder, Knowing())
 
 
 def test_neither_run_is_taken_for_the_other(tmp_path: Path) -> None:
