@@ -120,8 +120,8 @@ def test_a_study_cannot_give_the_word(vibe):
         "{% include '/etc/passwd' %}",
         "{% import '../tasks/mine.yaml' as x %}",
         "{% for i in range(10**9) %}a{% endfor %}",
-        "{{ 'a' * 10**10 }}",
-        "{% set n = namespace(s='a') %}{% for i in range(40) %}{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s }}",
+        "{{ 'a' * 10**9 }}",
+        "{% set n = namespace(s='a') %}{% for i in range(30) %}{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s }}",
     ],
 )
 def test_templates_run_no_code_read_nothing_else_and_stay_small(vibe, template):

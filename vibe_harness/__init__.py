@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vibe_harness.api import (
+        check_corpus,
         check_run,
         check_tasks,
         compare,
@@ -15,17 +16,22 @@ if TYPE_CHECKING:
         list_tasks,
         load_corpus,
         make_speech_set,
+        new_card,
         observations,
         power,
         prepare_corpus,
         run_study,
+        sample_responses,
+        schema,
         score,
+        score_judgments,
         values,
         write_leaderboard,
         write_report,
     )
 
 __all__ = [
+    "check_corpus",
     "check_run",
     "check_tasks",
     "compare",
@@ -35,11 +41,15 @@ __all__ = [
     "list_tasks",
     "load_corpus",
     "make_speech_set",
+    "new_card",
     "observations",
     "power",
     "prepare_corpus",
     "run_study",
+    "sample_responses",
+    "schema",
     "score",
+    "score_judgments",
     "values",
     "write_leaderboard",
     "write_report",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.errors import UserError
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.prepare import Question, prepare
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 
     from vibe_harness.authoring.checking import Checked
     from vibe_harness.authoring.values import RunValues
+    from vibe_harness.corpora.audio import BadAudio, CheckedAudio
     from vibe_harness.corpora.manifest import Corpus
     from vibe_harness.pipeline.comparing import RunComparison
     from vibe_harness.pipeline.run_check import Checked as CheckedRun
     from vibe_harness.pipeline.study import Progressed
+    from vibe_harness.records import Clip
     from vibe_harness.speech_sets.building import Built
     from vibe_harness.stats.power import Power
+    from vibe_harness.validation.results import Validation
+    from vibe_harness.validation.sample import Sample
 
 
 def evaluate(
@@ -277,6 +282,98 @@ def prepare_corpus(name: str, source: str | Path | None = None, output: str | Pa
     folder = Path(output) if output else data_folder() / "corpora" / card.corpus
     source = None if source is None else str(source)
     return prepare_from(card, path, source, folder, os.cpu_count() or 1).corpus
+
+
+def check_corpus(name_or_path: str | Path) -> list[tuple[Clip, CheckedAudio | BadAudio]]:
+    """Every clip of a corpus, a manifest or a folder of audio with what decoding it showed."""
+    import os
+
+    from vibe_harness.corpora.checking import check_clips
+    from vibe_harness.corpora.registry import find_corpus, folder_as_corpus, has_manifest
+
+    name = str(name_or_path)
+    bare = Path(name).is_dir() and not has_manifest(name)
+    corpus = folder_as_corpus(Path(name)) if bare else find_corpus(name)
+    return list(check_clips(corpus, corpus.clips, os.cpu_count() or 1))
+
+
+def new_card(kind: str, name: str | Path, folder: str | Path = ".") -> list[Path]:
+    """Write a skeleton to fill in, never over a file: kind is "task", "model" or "corpus" (name is then its folder)."""
+    from vibe_harness.authoring import skeletons
+
+    if kind == "corpus":
+        return list(skeletons.new_corpus(Path(name)))
+    makers = {"task": skeletons.new_task, "model": skeletons.new_model}
+    if kind not in makers:
+        raise UserError(f"there is no card of kind '{kind}': write task, model or corpus")
+    return list(makers[kind](str(name), Path(folder)))
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of task, model or corpus cards, or of results: kind is one of these words."""
+    from vibe_harness.cards.schema import Card, TaskCard, card_schema
+    from vibe_harness.corpora.card import CorpusCard
+    from vibe_harness.pipeline.results import json_schema
+
+    cards: dict[str, type[Card]] = {"task": TaskCard, "model": ModelCard, "corpus": CorpusCard}
+    if kind not in (*cards, "results"):
+        raise UserError(f"there is no schema of '{kind}': write task, model, corpus or results")
+    return card_schema(cards[kind]) if kind in cards else json_schema()
+
+
+def sample_responses(
+    runs: Sequence[str | Path],
+    output: str | Path,
+    *,
+    per_cell: int = 5,
+    seed: int = 0,
+    extractors: Sequence[str] = (),
+    include_path: Sequence[str | Path] = (),
+    progress: Progress | None = None,
+) -> tuple[Sample, Sequence[str]]:
+    """Draw responses of finished runs for people to judge, into a folder with a sheet; and what is to be said of it.
+
+    The arguments are the options of `vibe-harness validate-extraction sample`. The page is served by its `judge`.
+    """
+    from vibe_harness.validation.drawing import draw
+    from vibe_harness.validation.sample import write_sample
+    from vibe_harness.validation.sheet import write_sheet
+
+    drawn, notes = draw(
+        [Path(run) for run in runs], Path(output), per_cell=per_cell, seed=seed,
+        extractors=list(dict.fromkeys(extractors)), include_path=[Path(folder) for folder in include_path],
+        progress=progress or Progress(),
+    )  # fmt: skip
+    write_sample(Path(output), drawn)
+    sheet = Path(output) / "sheet.csv"
+    if not sheet.exists():  # it may have been filled in
+        write_sheet(sheet, drawn)
+    return drawn, notes
+
+
+def score_judgments(
+    folder: str | Path, *, judges: Sequence[str] = (), resamples: int = 10_000, seed: int = 0
+) -> tuple[Validation, Sequence[str]]:
+    """How often judges agree with the extractor of a sample, kept there and beside every run in it.
+
+    Returns it, and why it could not be kept beside a run. The arguments are those of `validate-extraction score`.
+    """
+    from vibe_harness.registry import did_you_mean
+    from vibe_harness.validation.judgments import judges_of
+    from vibe_harness.validation.results import write_validation
+    from vibe_harness.validation.sample import read_sample
+    from vibe_harness.validation.scoring import keep_beside_runs, validate
+
+    folder = Path(folder)
+    drawn = read_sample(folder)
+    people = {person.name: person for person in judges_of(folder, drawn)}
+    for name in judges:
+        if name not in people:
+            raise UserError(f"--judge {name}: has not judged this sample. {did_you_mean(name, people)}")
+    judgments = {name: people[name].judgments() for name in (judges or people)}
+    found = validate(drawn, judgments, resamples=resamples, seed=seed)
+    write_validation(folder, found)
+    return found, keep_beside_runs(folder, drawn, judgments, found)
 
 
 def make_speech_set(

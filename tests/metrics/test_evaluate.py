@@ -124,7 +124,7 @@ def test_a_card_names_one_and_a_run_scores_by_it(tmp_path: Path) -> None:
     folder.card("dimensions:", f"metrics: [ntvd, '{name}']\ndimensions:")
     [results] = evaluate(
         "simulated", ["t"], include_path=[tmp_path / "own"], dimensions=["gender"], limit=16, tau=1, permutations=9,
-        output_path=tmp_path / "run",
+        trust_remote_code=True, output_path=tmp_path / "run",
     )  # fmt: skip
     scores = {score.metric: score for score in results.tasks[0].scores}
     assert scores[name].attribute == "a" and scores[name].value and set(scores[name].detail["by_group"]) == {

@@ -20,6 +20,7 @@ from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cli.terminal import TerminalProgress
 from vibe_harness.corpora.manifest import load_manifest
 from vibe_harness.errors import EngineError, UserError
+from vibe_harness.speech_sets import synthesis, texts
 from vibe_harness.speech_sets.building import Built, build
 from vibe_harness.speech_sets.card import load_speech_set
 
@@ -29,8 +30,15 @@ def built(card: Path, output: Path, *include: Path) -> Built:
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def rewrite_table(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def records(path: Path) -> list[dict[str, Any]]:
@@ -114,10 +122,7 @@ def test_a_model_rewrites_and_a_person_mends(write_set: WriteSet, tmp_path: Path
         review = table(out / "review.csv")
         assert [row["original"] for row in review][:2] == ["What is the capital of France?", "Paris"]
         review[1] |= {"verdict": "mended", "mended": "Paris, the city"}
-        with (out / "review.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(review[0]))
-            writer.writeheader()
-            writer.writerows(review)
+        rewrite_table(out / "review.csv", review)
         done = built(card, out)
         assert done.mended == 1
         assert sum(server.seen()["asked"].values()) == asked
@@ -125,6 +130,37 @@ def test_a_model_rewrites_and_a_person_mends(write_set: WriteSet, tmp_path: Path
     assert spoken["1", "option_a", "amy"] == "Paris, the city"
     assert spoken["1", "question", "amy"] == review[0]["rewritten"]
     assert table(out / "review.csv")[1]["verdict"] == "mended"
+
+
+def test_a_verdict_outlives_a_spreadsheet(write_set: WriteSet, tmp_path: Path) -> None:
+    """It makes a date of 1/2 and a number of 007; and runs a cell that begins with =, so none does."""
+    out = tmp_path / "out"
+    with Loopback() as server:
+        questions = QUESTIONS.replace("\n1,", "\n007,").replace("Paris", "=1/2")
+        card = write_set(questions, rewrite=rewriting(tmp_path, server.url))
+        built(card, out)
+        review = table(out / "review.csv")
+        assert review[1]["original"] == "'=1/2" and (out / "review.csv").read_bytes().startswith(b"\xef\xbb\xbf")
+        review[1] |= {"item": "7", "original": "02-Jan", "verdict": "mended", "mended": "one half"}
+        rewrite_table(out / "review.csv", review)
+        assert built(card, out).mended == 1
+    spoken = {(r["item"], r["part"], r["voice"]): r["text"] for r in records(out / "spoken.jsonl")}
+    assert spoken["007", "option_a", "amy"] == "one half"
+    assert table(out / "review.csv")[1]["item"] == "007"
+
+
+def test_a_verdict_is_on_the_original_too(write_set: WriteSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the mended text would not be spoken in this build, and would be in the next."""
+    out = tmp_path / "out"
+    monkeypatch.setattr(texts, "_read", lambda response: ("always the same", ""))
+    with Loopback() as server:
+        rewrite = rewriting(tmp_path, server.url)
+        built(write_set(rewrite=rewrite), out)
+        review = table(out / "review.csv")
+        review[1] |= {"verdict": "mended", "mended": "Paris, the city"}
+        rewrite_table(out / "review.csv", review)
+        with pytest.raises(UserError, match=r"1 verdicts are on texts .* \(one is 1, option_a\)"):
+            built(write_set(QUESTIONS.replace("Paris", "Lyon"), rewrite=rewrite), out)
 
 
 def test_texts_that_are_not_rewritten_stop_the_build_and_are_asked_again(write_set: WriteSet, tmp_path: Path) -> None:
@@ -190,6 +226,35 @@ def test_a_voice_with_nothing_to_say_is_refused(write_set: WriteSet, tmp_path: P
 def test_two_items_with_one_file_name_are_refused(write_set: WriteSet, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="would share a file name"):
         built(write_set(QUESTIONS.replace("\n1,", "\na/b,").replace("\n2,", "\na?b,")), tmp_path / "out")
+
+
+def test_two_texts_with_one_file_name_are_refused(write_set: WriteSet, tmp_path: Path) -> None:
+    """Item 1, part a_b and item 1_a, part b are both 1_a_b.wav: the later would be heard for both."""
+    questions = "sample_id,a_b,b\n1,one,two\n1_a,three,four\n"
+    with pytest.raises(UserError, match=r"'1' \(a_b\) and '1_a' \(b\) would share a file name"):
+        built(write_set(questions, texts=["a_b", "b"], keep=[]), tmp_path / "out")
+
+
+def test_killed_between_the_speech_and_its_record(
+    write_set: WriteSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text is changed, spoken, the process killed; then it is changed back: the first speech is gone."""
+    out = tmp_path / "out"
+    built(write_set(), out)
+    path = out / "audio" / "amy" / "1_option_a.wav"
+    first = path.read_bytes()
+
+    def killed(*given: Any) -> tuple[str, float]:
+        speak(*given)
+        raise KeyboardInterrupt
+
+    speak = synthesis._speak
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(synthesis, "_speak", killed)
+        built(write_set(QUESTIONS.replace("Paris", "Lyon")), out)
+    assert path.read_bytes() != first
+    built(write_set(), out)
+    assert path.read_bytes() == first
 
 
 def test_two_builds_in_one_folder_are_refused(write_set: WriteSet, tmp_path: Path) -> None:

@@ -23,7 +23,9 @@ AMY, BOB = CARD["voices"]  # type: ignore[misc]
     [
         ({"voices": [AMY, {**BOB, "voice": "amy"}]}, "two voices have one name"),
         ({"texts": ["question", "question"]}, "stands twice"),
-        ({"keep": ["gender"]}, "'gender' would be two columns"),
+        ({"keep": ["duration_s"]}, "'duration_s' has a meaning of its own"),
+        ({"keep": ["option_a_text"]}, "'option_a_text' has a meaning of its own"),
+        ({"keep": ["gender"]}, "'gender' has a meaning of its own"),
         ({"texts": ["question", "option_e"]}, "no column 'option_e'. Did you mean 'option_b' or 'option_a'"),
         ({"id": "subjekt"}, "no column 'subjekt'. Did you mean 'subject'?"),
         ({"source": "nothing.csv"}, "there is no file 'nothing.csv' beside set.yaml"),
@@ -43,9 +45,11 @@ def test_a_faulty_card_is_refused(write_set: WriteSet, fields: dict[str, Any], s
     [
         (QUESTIONS.replace("2,How", "1,How"), "'1' stands twice"),
         (QUESTIONS.replace("Paris", ""), ":2: 'option_a' is empty"),
-        (QUESTIONS.replace("Six,", ""), ":3: as many cells"),
+        (QUESTIONS.replace("Six,", ""), ":3: 5 cells where the header has 6"),
         (QUESTIONS.splitlines()[0] + "\n", "no rows"),
-        (QUESTIONS.replace('please?"', "please?"), "not a CSV file"),
+        (QUESTIONS.replace("answer,", "question,"), "the column 'question' stands twice"),
+        (QUESTIONS.replace("capital of", "capital\0of"), ":2: 'question' holds a control character"),
+        (QUESTIONS.replace('please?"', "please?"), "not a CSV line"),
     ],
 )
 def test_a_faulty_source_is_refused(write_set: WriteSet, questions: str, said: str) -> None:

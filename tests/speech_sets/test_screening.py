@@ -3,6 +3,7 @@
 import csv
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from vibe_harness.errors import UserError
 from vibe_harness.speech_sets.card import Rating, Voice
 from vibe_harness.speech_sets.rating import draw, largest_remainders, rated, write_sheet
-from vibe_harness.speech_sets.screening import BINS, Screened, error_rate, shares
+from vibe_harness.speech_sets.screening import BINS, Screened, error_rate, screened, shares, write_screening
 from vibe_harness.speech_sets.synthesis import SpokenClip
 from vibe_harness.speech_sets.texts import SpokenText
 
@@ -131,3 +132,27 @@ def test_ratings_are_kept_counted_and_never_lost(tmp_path: Path) -> None:
     sheet.write_text(sheet.read_text(encoding="utf-8").replace("correct", "superb"), encoding="utf-8")
     with pytest.raises(UserError, match=r"rating.csv:2: the rating 'superb' is none of"):
         rated(sheet)
+
+
+@pytest.mark.parametrize(("language", "rate"), [("zh", 1 / 3), ("zh-CN", 1 / 3), ("ko-KR", 1.0)])
+def test_a_region_does_not_change_what_is_counted(language: str, rate: float) -> None:
+    spoken = SpokenClip(
+        SpokenText("1", "q", "你好吗", "你好吗", "你好吗"),
+        clip("1", {}, language=language).clip.voice,
+        "1.wav",
+        "h",
+        1.0,
+    )
+    units: dict[str, Literal["word", "character"]] = {"zh": "character"}
+    assert screened([spoken], {"r": {"1.wav": "你好"}}, units)[0].error == pytest.approx(rate)
+
+
+def test_no_sheet_holds_a_formula(tmp_path: Path) -> None:
+    said = SpokenText("1", "q", "=1+1", "=1+1", "=1+1")
+    row = Screened(SpokenClip(said, clip("1", {}).clip.voice, "1.wav", "h", 1.0), {"r": 1.0})
+    write_sheet(tmp_path / "rating.csv", [row])
+    write_screening(tmp_path / "screening.csv", [row], {"r": {"1.wav": "@SUM(1)"}})
+    for name in ("rating.csv", "screening.csv"):
+        with (tmp_path / name).open(encoding="utf-8-sig", newline="") as file:
+            cells = [cell for line in csv.reader(file) for cell in line]
+        assert "'=1+1" in cells and not [cell for cell in cells if cell.startswith(("=", "@"))]

@@ -140,11 +140,11 @@ class TemplateSet:
         text, path, _ = self._load(name)
         try:
             tree = self._environment.parse(text, name)
-            return _Parsed(
-                text,
-                frozenset(jinja2.meta.find_undeclared_variables(tree)),
-                tuple(jinja2.meta.find_referenced_templates(tree)),
-            )
+            with _little_memory():  # what is constant is worked out already here
+                names = frozenset(jinja2.meta.find_undeclared_variables(tree))
+            return _Parsed(text, names, tuple(jinja2.meta.find_referenced_templates(tree)))
+        except MemoryError:
+            raise self._too_long(name) from None
         except jinja2.TemplateSyntaxError as error:  # or no such filter or test
             raise UserError(f"{path}:{error.lineno}: {error.message}") from None
 

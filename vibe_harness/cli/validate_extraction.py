@@ -39,19 +39,14 @@ def sample(
     runs: Sequence[Path], output: Path, per_cell: int, seed: int, extractors: list[str], include_path: Sequence[Path]
 ) -> None:
     """Draw responses of the finished run folders RUNS, to be judged on a page or in a spreadsheet."""
+    from vibe_harness.api import sample_responses
     from vibe_harness.cli.terminal import TerminalProgress
-    from vibe_harness.validation.drawing import draw
-    from vibe_harness.validation.sample import write_sample
-    from vibe_harness.validation.sheet import write_sheet
 
-    drawn, notes = draw(
-        runs, output, per_cell=per_cell, seed=seed, extractors=list(dict.fromkeys(extractors)),
-        include_path=include_path, progress=TerminalProgress(),
+    drawn, notes = sample_responses(
+        runs, output, per_cell=per_cell, seed=seed, extractors=extractors, include_path=include_path,
+        progress=TerminalProgress(),
     )  # fmt: skip
-    write_sample(output, drawn)
     sheet = output / "sheet.csv"
-    if not sheet.exists():  # it may have been filled in
-        write_sheet(sheet, drawn)
     readings = sum(1 for _ in drawn.items())
     echo(f"{len(drawn.responses)} responses with {readings} readings to judge, read by {', '.join(drawn.extractors)}")
     for note in notes:
@@ -144,26 +139,16 @@ def score(folder: Path, judges: list[str], resamples: int, seed: int, as_json: b
 
     Ends with 1 where some of it is still to be judged.
     """
+    from vibe_harness.api import score_judgments
     from vibe_harness.cli.terminal import print_json
-    from vibe_harness.registry import did_you_mean
-    from vibe_harness.validation.judgments import judges_of
-    from vibe_harness.validation.results import to_json, write_validation
+    from vibe_harness.validation.results import to_json
     from vibe_harness.validation.sample import read_sample
-    from vibe_harness.validation.scoring import keep_beside_runs, validate
 
-    drawn = read_sample(folder)
-    people = {person.name: person for person in judges_of(folder, drawn)}
-    for name in judges:
-        if name not in people:
-            raise UserError(f"--judge {name}: has not judged this sample. {did_you_mean(name, people)}")
-    judgments = {name: people[name].judgments() for name in (judges or people)}
-    found = validate(drawn, judgments, resamples=resamples, seed=seed)
-    write_validation(folder, found)
-    missing = keep_beside_runs(folder, drawn, judgments, found)
+    found, missing = score_judgments(folder, judges=judges, resamples=resamples, seed=seed)
     if as_json:
         print_json([to_json(found)])
     else:
-        _print(drawn, found)
+        _print(read_sample(folder), found)
     for reason in missing:
         click.echo(f"vibe-harness: not kept beside a run: {reason}", err=True)
     return 0 if found.complete else 1

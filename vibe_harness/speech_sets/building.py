@@ -14,7 +14,7 @@ from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.generate import Tick
-from vibe_harness.speech_sets.card import SpeechSet
+from vibe_harness.speech_sets.card import PART, SpeechSet
 from vibe_harness.speech_sets.rating import draw, rated, write_sheet
 from vibe_harness.speech_sets.recognition import open_recogniser, transcripts
 from vibe_harness.speech_sets.screening import screened, shares, write_screening
@@ -105,7 +105,7 @@ def _write_manifest(path: Path, speech_set: SpeechSet, clips: Sequence[SpokenCli
     for clip in clips:
         rows.setdefault((clip.text.item, clip.voice.voice), {})[clip.text.part] = clip
     cells = {item.id: item.row for item in speech_set.items}
-    parts = [f"{part}_{what}" for part in others for what in ("file", "text")]
+    parts = [f"{part}_{what}" for part in others for what in PART]
     columns = ["file", "speaker", *groups, "sentence_id", "text", *parts, *card.keep, "licence", "synthetic"]
     with written_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +13,12 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from vibe_harness.cards.paths import inside
 from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
 from vibe_harness.cards.yaml_file import read_card
+from vibe_harness.corpora.manifest import KNOWN
+from vibe_harness.corpora.tables import read_rows
 from vibe_harness.errors import UserError
 from vibe_harness.registry import did_you_mean
+
+PART = ("file", "text")  # columns of the manifest for each further text: option_a_file, option_a_text
 
 
 class Rewriting(Card):
@@ -58,7 +62,7 @@ class SpeechSetCard(Card):
     speech_set: Name
     version: int = Field(ge=1)
     description: str = Field(min_length=1)
-    source: FilePath = Field(description="CSV beside the card, one row an item")
+    source: FilePath = Field(description="table beside the card (CSV, JSONL or Parquet), one row an item")
     id: str = Field(description="column that names the item")
     texts: list[Identifier] = Field(min_length=1, description="columns to speak; the first is the clip itself")
     keep: list[Identifier] = Field([], description="columns that the manifest carries: answer, subject")
@@ -87,11 +91,11 @@ class SpeechSetCard(Card):
         ):
             if len(set(names)) < len(names):
                 raise ValueError(f"two {what} have one name")
-        taken = {"file", "speaker", "text", "sentence_id", "licence", "synthetic", "id", *self.texts}
+        taken = {*KNOWN, "sentence_id", *self.texts, *(f"{part}_{what}" for part in self.texts for what in PART)}
         groups = {name for voice in self.voices for name in voice.groups}
         clash = (taken & groups) | (taken & set(self.keep)) | (groups & set(self.keep))
         if clash:
-            raise ValueError(f"'{min(clash)}' would be two columns of the manifest: rename one")
+            raise ValueError(f"'{min(clash)}' has a meaning of its own in the manifest, or stands twice: rename it")
         return self
 
 
@@ -134,16 +138,13 @@ def _items(card: SpeechSetCard, table: Path) -> list[Item]:
     wanted = [card.id, *card.texts, *card.keep]
     wanted += [column for voice in card.voices for column in voice.where]
     wanted += [card.rating.rotate] if card.rating.rotate else []
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, strict=True)
-            columns = list(rows.fieldnames or ())
-            for column in wanted:
-                if column not in columns:
-                    raise UserError(f"{table}: no column '{column}'. {did_you_mean(column, columns)}")
-            items = [_item(card, f"{table}:{rows.line_num}", row) for row in rows]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{table}: not a CSV file in UTF-8: {error}") from None
+
+    def check(place: str, columns: list[str]) -> None:
+        for column in wanted:
+            if column not in columns:
+                raise UserError(f"{place}: no column '{column}'. {did_you_mean(column, columns)}")
+
+    items = [_item(card, f"{table}:{row.line}", row.cells) for row in read_rows(table, check)]
     if not items:
         raise UserError(f"{table}: no rows")
     seen: set[str] = set()
@@ -154,11 +155,10 @@ def _items(card: SpeechSetCard, table: Path) -> list[Item]:
     return items
 
 
-def _item(card: SpeechSetCard, place: str, row: Mapping[str | Any, str | Any]) -> Item:
-    if None in row or None in row.values():
-        raise UserError(f"{place}: as many cells as there are columns, please: put a text with commas in quotes")
-    cells = {column: cell.strip() for column, cell in row.items()}
+def _item(card: SpeechSetCard, place: str, cells: Mapping[str, str]) -> Item:
     for column in (card.id, *card.texts):
-        if not cells[column]:
+        if not cells.get(column):
             raise UserError(f"{place}: '{column}' is empty")
+        if any(unicodedata.category(letter) == "Cc" and not letter.isspace() for letter in cells[column]):
+            raise UserError(f"{place}: '{column}' holds a control character, where a synthesizer may stop: remove it")
     return Item(cells[card.id], cells)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.sheets import ENCODING, inert
 from vibe_harness.speech_sets.card import Rating
 from vibe_harness.speech_sets.screening import BINS, Screened
 
@@ -98,14 +99,14 @@ def write_sheet(path: Path, drawn: Sequence[Screened]) -> int:
             f"{path}: {len(lost)} ratings are of clips that are not in the sample now (one is {min(lost)[0]}): move "
             "the file aside to have a new sample drawn"
         )
-    with written_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+    with written_aside(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
         for row in drawn:
             clip = row.clip
             language = clip.voice.groups.get("language", "")
             rating = given.get((clip.file, clip.sha256), "")
-            table.writerow([language, row.bin, clip.file, clip.text.text, rating, clip.sha256])
+            table.writerow([language, row.bin, clip.file, inert(clip.text.text), rating, clip.sha256])
     return len(drawn)
 
 
@@ -123,7 +124,7 @@ def _sheet(path: Path) -> Iterator[dict[str, str]]:
     if not path.exists():
         return
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding=ENCODING, newline="") as file:
             rows = csv.DictReader(file)
             for row in rows:
                 place = f"{path}:{rows.line_num}"

@@ -12,6 +12,7 @@ from typing import Literal
 
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.sheets import inert
 from vibe_harness.speech_sets.synthesis import SpokenClip
 
 # BiasInEar, section 2.2: 0, (0, 0.2], (0.2, 0.6], > 0.6.
@@ -48,7 +49,8 @@ def screened(
     """
     result = []
     for clip in clips:
-        unit = units.get(clip.voice.groups.get("language", ""), "word")
+        language = clip.voice.groups.get("language", "")
+        unit = units.get(language) or units.get(language.partition("-")[0], "word")  # zh-CN is Chinese
         errors = {name: error_rate(clip.text.text, texts[clip.file], unit) for name, texts in heard.items()}
         result.append(Screened(clip, errors))
     return result
@@ -96,7 +98,7 @@ def write_screening(path: Path, rows: Sequence[Screened], heard: Mapping[str, Ma
         table.writerow(["file", "item", "part", "voice", "said", *heard, *(f"{name}_errors" for name in heard), "bin"])
         for row in rows:
             clip = row.clip
-            texts = [heard[name][clip.file] for name in heard]
+            texts = [inert(heard[name][clip.file]) for name in heard]
             errors = [f"{row.errors[name]:.4f}" for name in heard]
-            told = [clip.file, clip.text.item, clip.text.part, clip.voice.voice, clip.text.text]
+            told = [clip.file, clip.text.item, clip.text.part, clip.voice.voice, inert(clip.text.text)]
             table.writerow([*told, *texts, *errors, row.bin])

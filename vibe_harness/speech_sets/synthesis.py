@@ -81,14 +81,16 @@ def spoken_clips(speech_set: SpeechSet, texts: Sequence[SpokenText], output: Pat
             ]
             if not items:
                 raise UserError(f"the voice '{voice.voice}' speaks no row: no row has {dict(voice.where)}")
-            files = _file_names(voice, [item.id for item in items])
+            files = _file_names(voice, [text for item in items for text in by_item[item.id]])
             synthesizer = open_voice(voice)
             base = [voice.synthesizer, voice.settings, synthesizer.version()]
             for item in items:
                 for text in by_item[item.id]:
-                    file = f"audio/{voice.voice}/{files[item.id]}_{text.part}.wav"
+                    file = files[text.item, text.part]
                     key = digest([*base, text.text, file])
                     if file not in done or done[file]["key"] != key or not (output / file).is_file():
+                        if file in done:  # no longer what the record says, even where this is the last line written
+                            journal.append({**done[file], "key": ""})
                         sha256, seconds = _speak(synthesizer, text, output / file)
                         done[file] = {"key": key, "file": file, "sha256": sha256, "seconds": seconds, "item": item.id,
                                       "part": text.part, "voice": voice.voice, "text": text.text,
@@ -119,14 +121,17 @@ def _speak(synthesizer: Synthesizer, text: SpokenText, path: Path) -> tuple[str,
     return waveform_hash(Waveform(samples, rate)), round(len(samples) / rate, 4)
 
 
-def _file_names(voice: Voice, items: Sequence[str]) -> Mapping[str, str]:
-    """Item -> a name that any disk takes. Raises UserError where two items would share one."""
-    names: dict[str, str] = {}
-    taken: dict[str, str] = {}
-    for item in items:
-        name = _UNSAFE.sub("-", item)
-        if name.lower() in taken:
-            raise UserError(f"the items '{taken[name.lower()]}' and '{item}' would share a file name: rename one")
-        taken[name.lower()] = item
-        names[item] = name
+def _file_names(voice: Voice, texts: Sequence[SpokenText]) -> Mapping[tuple[str, str], str]:
+    """(item, part) -> a file that any disk takes. Raises UserError where two texts would share one."""
+    names: dict[tuple[str, str], str] = {}
+    taken: dict[str, SpokenText] = {}
+    for text in texts:
+        file = f"audio/{voice.voice}/{_UNSAFE.sub('-', text.item)}_{text.part}.wav"
+        other = taken.setdefault(file.lower(), text)
+        if other is not text:
+            raise UserError(
+                f"the items '{other.item}' ({other.part}) and '{text.item}' ({text.part}) would share a file name: "
+                "rename one, in ASCII letters, digits, '.', '_' and '-'"
+            )
+        names[text.item, text.part] = file
     return names

@@ -18,6 +18,7 @@ from vibe_harness.errors import EngineError, UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.generate import Tick
 from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.pipeline.sheets import ENCODING, inert
 from vibe_harness.records import Generation, Outcome, Request, Response
 from vibe_harness.speech_sets.card import SpeechSet, SpeechSetCard
 
@@ -29,7 +30,7 @@ SCHEMA = {
     "additionalProperties": False,
 }
 VERDICTS = ("", "fine", "mended")
-REVIEW = ("item", "part", "original", "rewritten", "verdict", "mended")
+REVIEW = ("item", "part", "original", "rewritten", "verdict", "mended", "key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,19 @@ class SpokenText:
     rewritten: str  # what the model made of it; the original where nothing rewrites
 
     @property
+    def key(self) -> str:
+        """What a verdict is on. Of the cells, a spreadsheet may have made a date or a number."""
+        return review_key(self.item, self.part, self.original, self.rewritten)
+
+    @property
     def flagged(self) -> bool:
         """The model changed more than blank space and case (BiasInEar, section 2.2): a person looks at it."""
         return _bare(self.original) != _bare(self.rewritten)
+
+
+def review_key(item: str, part: str, original: str, rewritten: str) -> str:
+    """Names a text as it was rewritten; with a letter ahead, for a spreadsheet would read 12e45 as a number."""
+    return f"r-{digest([item, part, original, rewritten], 12)}"
 
 
 class Rewriter:
@@ -96,7 +107,7 @@ def spoken_texts(speech_set: SpeechSet, output: Path, cards: CardIndex, tick: Ti
     texts = []
     for item, part, original, _ in plain:
         rewritten = done[requests[item, part].id]
-        text = mended.get((item, part, original, rewritten), rewritten)
+        text = mended.get(review_key(item, part, original, rewritten), rewritten)
         texts.append(SpokenText(item, part, original, text, rewritten))
     return texts
 
@@ -144,37 +155,35 @@ def write_review(path: Path, texts: Sequence[SpokenText]) -> int:
 
     Raises UserError where a verdict would be lost: its text was rewritten otherwise since.
     """
-    given = {(row["item"], row["part"], row["rewritten"]): row for row in _review_rows(path) if row["verdict"]}
+    given = {row["key"]: row for row in _review_rows(path) if row["verdict"]}
     flagged = [text for text in texts if text.flagged]
-    lost = given.keys() - {(text.item, text.part, text.rewritten) for text in flagged}
+    lost = given.keys() - {text.key for text in flagged}
     if lost:
+        one = given[min(lost)]
         raise UserError(
-            f"{path}: {len(lost)} verdicts are on texts that are written otherwise now (one is {min(lost)[0]}, "
-            f"{min(lost)[1]}): move the file aside to review anew"
+            f"{path}: {len(lost)} verdicts are on texts that are written otherwise now (one is {one['item']}, "
+            f"{one['part']}): move the file aside to review anew"
         )
-    with written_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+    with written_aside(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
         table = csv.writer(file)
         table.writerow(REVIEW)
         for text in flagged:
-            row = given.get((text.item, text.part, text.rewritten), {"verdict": "", "mended": ""})
-            table.writerow([text.item, text.part, text.original, text.rewritten, row["verdict"], row["mended"]])
+            row = given.get(text.key, {"verdict": "", "mended": ""})
+            shown = [inert(cell) for cell in (text.item, text.part, text.original, text.rewritten)]
+            table.writerow([*shown, row["verdict"], row["mended"], text.key])
     return len(flagged)
 
 
-def read_review(path: Path) -> dict[tuple[str, str, str, str], str]:
-    """(item, part, original, rewritten) -> the text that a person put in its place."""
-    return {
-        (row["item"], row["part"], row["original"], row["rewritten"]): row["mended"].strip()
-        for row in _review_rows(path)
-        if row["verdict"] == "mended"
-    }
+def read_review(path: Path) -> dict[str, str]:
+    """SpokenText.key -> the text that a person put in its place."""
+    return {row["key"]: row["mended"].strip() for row in _review_rows(path) if row["verdict"] == "mended"}
 
 
 def _review_rows(path: Path) -> Iterator[dict[str, str]]:
     if not path.exists():
         return
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding=ENCODING, newline="") as file:
             rows = csv.DictReader(file)
             for row in rows:
                 place = f"{path}:{rows.line_num}"

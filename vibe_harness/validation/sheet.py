@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.sheets import ENCODING, inert
 from vibe_harness.records import Reading
 from vibe_harness.validation.judgments import Judgment, Verdict
 from vibe_harness.validation.sample import Claim, Sample
@@ -18,7 +19,6 @@ COLUMNS = ["sample", "item", "task", "attribute", "reads", "as_written", "judgme
 CELL = 32_000  # letters; a spreadsheet holds 32,767 and drops the rest without a word
 SHOWN = 10  # broken rows that are named
 _SAYS = {Reading.UNKNOWN: "(left open by the answer)", Reading.NONE: "(not in the answer)"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
 
 
 def write_sheet(path: Path, sample: Sample) -> None:
@@ -27,23 +27,18 @@ def write_sheet(path: Path, sample: Sample) -> None:
     UTF-8 with a byte order mark, without which Excel takes it for another code page. Text that a spreadsheet would run
     as a formula gets an apostrophe ahead.
     """
-    with written_aside(path) as aside, aside.open("w", encoding="utf-8-sig", newline="") as file:
+    with written_aside(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
         for item, response, attribute, claim in sample.items():
             says = [says_of(claim), "; ".join(claim.raw)]
             answer = response.text if len(response.text) <= CELL else response.text[:CELL] + " (cut: see the page)"
-            rows.writerow([sample.id, item, response.task, attribute, *map(_inert, says), "", "", _inert(answer)])
+            rows.writerow([sample.id, item, response.task, attribute, *map(inert, says), "", "", inert(answer)])
 
 
 def says_of(claim: Claim) -> str:
     """What a claim says, in a cell or a line."""
     return _SAYS.get(claim.reading) or "; ".join(claim.values)
-
-
-def _inert(text: str) -> str:
-    text = text.replace("\0", "")
-    return "'" + text if text.lstrip(" ").startswith(_FORMULA) else text
 
 
 @dataclass(frozen=True, slots=True)
