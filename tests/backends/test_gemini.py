@@ -89,6 +89,7 @@ def test_a_long_clip_comes_in_pieces_ahead_of_the_words() -> None:
     assert all(part.inline_data.mime_type == "audio/wav" for part in content.parts[:3])
 
 
+@pytest.mark.slow
 def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     endings = [name for name in FINAL if name in EXPECTED]
     rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}

@@ -122,6 +122,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     endings = [name for name in FINAL if name != "prompt_filtered"]  # that one is Gemini's
     rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}
@@ -277,6 +278,7 @@ def test_a_long_clip_comes_in_pieces_in_one_request_in_order() -> None:
     assert all(len(piece) <= 0.5 * RATE for piece in pieces)
 
 
+@pytest.mark.slow
 def test_requests_are_drawn_as_there_is_room_and_memory_stays_flat() -> None:
     drawn = 0
 

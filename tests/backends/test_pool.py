@@ -55,6 +55,7 @@ def test_where_none_answers_it_is_said_with_all_addresses():
         OpenAIEngine(model_card(["http://127.0.0.1:9/v1", "http://127.0.0.1:11/v1"]), [])
 
 
+@pytest.mark.slow
 def test_servers_of_different_models_or_versions_are_refused():
     with Loopback(models=["loopback"]) as one, Loopback(models=["loopback", "more"]) as other:
         OpenAIEngine(model_card([one.url, other.url]), []).close()

@@ -37,6 +37,7 @@ def test_a_transcript_takes_the_place_of_the_clip(vibe: Any, tones: Path, tmp_pa
     assert json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["asked"]["modality"] == "transcript"
 
 
+@pytest.mark.slow
 def test_a_cascade_asks_with_the_models_own_transcription(vibe: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         asked = command(tmp_path, server.url, tones, "--modality", "cascade")
@@ -69,6 +70,7 @@ def test_a_clip_without_a_transcription_ends_as_the_transcription_did(vibe: Any,
             assert "transcription" in responses[clip]["finish_reason"]
 
 
+@pytest.mark.slow
 def test_the_three_modalities_share_no_answer(vibe: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         corpus = with_words(tones)

@@ -1,6 +1,9 @@
 """`vibe-harness power` says before a run what a corpus can show."""
 
+import pytest
 
+
+@pytest.mark.slow
 def test_more_speakers_show_smaller_shifts_and_the_curve_is_drawn(vibe, tones):
     few = vibe.json("power", "--corpus", tones, "--dimension", "gender", "--tasks", "candidate", "--tau", 1,
                     "--simulations", 40)  # fmt: skip
@@ -14,6 +17,7 @@ def test_more_speakers_show_smaller_shifts_and_the_curve_is_drawn(vibe, tones):
     assert (vibe.folder / "power.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+@pytest.mark.slow
 def test_a_pilot_run_stands_for_the_corpus_and_must_have_asked_the_task(vibe, tones):
     vibe("--model", "simulated", "--tasks", "candidate", "--corpus", tones, "--output-path", "pilot", "--tau", 1,
          "--permutations", 20)  # fmt: skip

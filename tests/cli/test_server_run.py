@@ -116,6 +116,7 @@ def test_the_dry_run_estimates(quick: Any, tones: Path, tmp_path: Path) -> None:
     assert "tokens not known: audio_tokens_per_second" in told and "EUR" not in told
 
 
+@pytest.mark.slow
 def test_batch_invariance_is_checked_once_and_reported(vibe: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         model, extractor = cards(tmp_path, server.url)

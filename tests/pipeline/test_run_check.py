@@ -174,6 +174,7 @@ def test_a_copy_elsewhere_without_its_corpus_is_checked_scored_and_shown(vibe, t
 AS_OTHERS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(AS_OTHERS != () and shutil.which("setpriv") is None, reason="root, and no setpriv to be less")
 def test_a_folder_that_takes_no_writes_is_checked_and_a_run_in_it_is_refused_in_a_line(vibe):
     folder = vibe.folder / "out"

@@ -90,6 +90,7 @@ def test_a_second_build_speaks_nothing_and_a_changed_text_alone(write_set: Write
     assert (out / "audio" / "bob" / "2_question.wav").is_file()
 
 
+@pytest.mark.slow
 def test_a_killed_build_goes_on_to_the_same_files(write_set: WriteSet, tmp_path: Path) -> None:
     rows = "".join(f"{n},Question number {n} of many?,Yes,No,A,s\n" for n in range(40))
     card = write_set(QUESTIONS.splitlines()[0] + "\n" + rows)
@@ -176,6 +177,7 @@ def test_texts_that_are_not_rewritten_stop_the_build_and_are_asked_again(write_s
         assert sum(server.seen()["asked"].values()) == 9 - kept
 
 
+@pytest.mark.slow
 def test_two_recognisers_screen_the_speech(write_set: WriteSet, tmp_path: Path) -> None:
     pytest.importorskip("pocketsphinx")
     out = tmp_path / "out"

@@ -19,7 +19,10 @@ from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, Sampled
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two tasks over two dimensions; not to be changed."""
     folder = tmp_path_factory.mktemp("finished") / "run"
-    evaluate("simulated", ["advisory", "story"], "demo", limit=48, tau=1, permutations=9, output_path=folder)
+    evaluate(
+        "simulated", ["advisory", "story"], "demo", limit=48, tau=1, permutations=9, output_path=folder,
+        model_args={"breakage_rate": 0.3},
+    )  # fmt: skip
     return folder
 
 
