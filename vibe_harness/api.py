@@ -18,6 +18,7 @@ from vibe_harness.pipeline.run import run_all
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
 from vibe_harness.pipeline.words import Modality
+from vibe_harness.records import AnswerBy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +52,7 @@ def evaluate(
     permutations: int = 10_000,
     skip_bad_clips: bool = False,
     modality: Modality = "audio",
+    answer_by: AnswerBy = "generate",
     hearing_check: bool = True,
     check_batch_invariance: int = 0,
     max_requests: int | None = None,
@@ -83,6 +85,7 @@ def evaluate(
         permutations=permutations,
         skip_bad_clips=skip_bad_clips,
         modality=modality,
+        answer_by=answer_by,
         hearing_check=hearing_check,
         check_batch_invariance=check_batch_invariance,
         max_requests=max_requests,

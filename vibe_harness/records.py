@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +21,11 @@ class Outcome(StrEnum):
     REFUSED = "refused"  # it declined to do the task
     BLOCKED = "blocked"  # a filter of the engine withheld the answer
     ERROR = "error"  # the call failed; asked again when the run is resumed
+
+
+# How a choice task is answered: by a text that names an option, or by the option whose letter is the likeliest first
+# token of such a text. The two need not agree.
+AnswerBy = Literal["generate", "likelihood"]
 
 
 class Reading(StrEnum):
@@ -99,6 +104,7 @@ class Request:
     audio: Callable[[], Waveform] | None = None  # decodes when called, so that nobody holds audio longer than needed
     schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
     options: tuple[Option, ...] = ()  # of a choice task, in the order in which they are offered
+    answer_by: AnswerBy = "generate"  # likelihood: of the options' labels; see backends.likelihood
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ class Response:
     seconds: float | None = None  # from sending to the last token
     served_model: str | None = None  # model name and version as the engine reported it
     error: str | None = None
+    likelihoods: Mapping[str, float] | None = None  # label -> natural log-probability, where these made the answer
 
 
 @dataclass(frozen=True, slots=True)

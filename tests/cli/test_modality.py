@@ -97,6 +97,20 @@ def test_what_cannot_be_asked_so(quick: Any, tones: Path, model: str, modality: 
     assert said in quick.refuses(*words)
 
 
+@pytest.mark.parametrize(
+    ("model", "task", "said"),
+    [
+        ("hf:org/name", "advisory", "the task 'advisory' offers no options"),
+        ("server", "spoken_stereoset", "the backend 'openai' of the model 'server' does not tell the log-prob"),
+    ],
+)
+def test_what_cannot_be_answered_by_likelihood(quick: Any, tones: Path, model: str, task: str, said: str) -> None:
+    words = ("--model", model, "--tasks", task, "--corpus", tones, "--answer-by", "likelihood", "--output-path", "run")
+    told = quick.refuses(*words)
+    assert said in told and len(told.strip().splitlines()) == 1
+    assert not (quick.folder / "run").exists()
+
+
 def test_a_text_model_may_be_given_the_words(quick: Any, tones: Path) -> None:
     words = ("--model", "qwen3-8b", "--tasks", "advisory", "--modality", "transcript", "--dry-run")
     shown = quick(*words, "--corpus", with_words(tones), check=0).stdout

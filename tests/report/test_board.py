@@ -115,7 +115,14 @@ def test_too_few_permutations_give_no_stars_and_say_so(record: RunRecord) -> Non
 
 
 @pytest.mark.parametrize(
-    "changes", [{"tau": 5}, {"extractor": {"extractor": "qwen3-8b"}}, {"clips": "others"}, {"modality": "transcript"}]
+    "changes",
+    [
+        {"tau": 5},
+        {"extractor": {"extractor": "qwen3-8b"}},
+        {"clips": "others"},
+        {"modality": "transcript"},
+        {"answer_by": "likelihood"},
+    ],
 )
 def test_runs_of_other_settings_stand_in_a_table_of_their_own(record: RunRecord, changes: dict[str, Any]) -> None:
     one = entry(record, "a", [task("story", {"x": 1.0})])

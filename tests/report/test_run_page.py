@@ -141,6 +141,12 @@ def test_words_in_place_of_the_clip_are_said(ran: tuple[Results, RunRecord]) -> 
     assert "in place of the clip" not in run_page(*ran)
 
 
+def test_answers_by_likelihood_are_said(ran: tuple[Results, RunRecord]) -> None:
+    page = run_page(dataclasses.replace(ran[0], answer_by="likelihood"), ran[1])
+    assert "likelihood: the option whose letter the model gives the highest probability" in page
+    assert "likelihood:" not in run_page(*ran)
+
+
 def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:
     empty = RunFolder(tmp_path)
     empty.asked.write_bytes(folder.asked.read_bytes())

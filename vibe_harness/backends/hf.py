@@ -14,12 +14,15 @@ from pydantic import Field
 
 from vibe_harness.backends.child import ChildEngine
 from vibe_harness.backends.ending import outcome_of
+from vibe_harness.backends.likelihood import Labels, answer
 from vibe_harness.backends.processor import Processor
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Request, Response
+
+GREEDY: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
 
 
 class HFArguments(Options):
@@ -46,6 +49,7 @@ class HFEngine(ChildEngine):
     packages = ("torch", "transformers", "xgrammar")
     extra = "hf"
     ahead = 8
+    likelihoods = True
 
 
 class HFInside:
@@ -72,6 +76,7 @@ class HFInside:
             self._model.to(self._device).eval()
         except torch.cuda.OutOfMemoryError:
             raise EngineError(f"the model '{card.model}' does not fit into the GPU's memory") from None
+        self._labels = Labels(card, self._processor.tokenizer)
         self._grammars: dict[str, Any] = {}
         self._grammar_compiler: Any = None
 
@@ -94,6 +99,9 @@ class HFInside:
         for request in requests:
             started = time.monotonic()
             inputs = self._inputs(request)
+            if request.answer_by == "likelihood":
+                yield self._likeliest(request, inputs, started)
+                continue
             tokens = self._tokens(request, inputs)
             ended = bool(tokens) and tokens[-1] in self._ends()
             text = self._processor.tokenizer.decode(tokens, skip_special_tokens=True)
@@ -106,11 +114,15 @@ class HFInside:
                 input_tokens=inputs["input_ids"].shape[1],
                 output_tokens=len(tokens),
                 seconds=time.monotonic() - started,
-                served_model=f"{self.card.id}@{self.card.revision}" if self.card.revision else self.card.id,
+                served_model=self._served,
             )
 
     def close(self) -> None:
         """Nothing: the memory goes with the process."""
+
+    @property
+    def _served(self) -> str:
+        return f"{self.card.id}@{self.card.revision}" if self.card.revision else self.card.id
 
     def _inputs(self, request: Request) -> Any:
         inputs = self._processor.inputs(request)
@@ -123,21 +135,40 @@ class HFInside:
         import torch
 
         generation = request.generation
-        options: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        options = GREEDY
         if generation.temperature > 0:
             torch.manual_seed(generation.seed)
             options = {"do_sample": True, "temperature": generation.temperature, "top_p": 1.0, "top_k": 0}
         if request.schema is not None:
-            options["logits_processor"] = [self._constraint(request.schema)]
-        try:
-            with torch.inference_mode():
-                output = self._model.generate(
-                    **inputs, max_new_tokens=generation.max_tokens, repetition_penalty=1.0, **options
-                )
-        except torch.cuda.OutOfMemoryError:
-            raise EngineError(f"'{self.card.model}': the GPU's memory does not hold this request") from None
+            options = {**options, "logits_processor": [self._constraint(request.schema)]}
+        output = self._generated(inputs, max_new_tokens=generation.max_tokens, **options)
         tokens: list[int] = output[0, inputs["input_ids"].shape[1] :].tolist()
         return tokens
+
+    def _likeliest(self, request: Request, inputs: Any, started: float) -> Response:
+        """The answer by likelihood: one forward pass, the logits behind the last position of the prompt."""
+        tokens = self._labels.tokens(request)
+        # As the model writes them: what processes logits while text is generated is not among them.
+        output = self._generated(inputs, max_new_tokens=1, output_logits=True, return_dict_in_generate=True, **GREEDY)
+        logged = output.logits[0][0].float().log_softmax(-1)
+        return answer(
+            request,
+            tokens,
+            {token: float(logged[token]) for forms in tokens.values() for token in forms},
+            input_tokens=inputs["input_ids"].shape[1],
+            output_tokens=1,
+            seconds=time.monotonic() - started,
+            served_model=self._served,
+        )
+
+    def _generated(self, inputs: Any, **options: Any) -> Any:
+        import torch
+
+        try:
+            with torch.inference_mode():
+                return self._model.generate(**inputs, repetition_penalty=1.0, **options)
+        except torch.cuda.OutOfMemoryError:
+            raise EngineError(f"'{self.card.model}': the GPU's memory does not hold this request") from None
 
     def _ends(self) -> set[int]:
         ends = self._model.generation_config.eos_token_id

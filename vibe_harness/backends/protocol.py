@@ -38,7 +38,10 @@ class Options(BaseModel):
 
 
 class Engine(Protocol):
-    """What a backend registers: its options and how to open it; `several_clips = True` where requests may hold some."""
+    """What a backend registers: its options and how to open it.
+
+    `several_clips = True` where a request may hold some; `likelihoods = True` where it answers requests by likelihood.
+    """
 
     Arguments: type[Options]  # can change an answer: part of every response's key
     Connection: type[Options]  # cannot: addresses, retries, how many at once
@@ -90,6 +93,15 @@ def check_options(card: ModelCard) -> None:
         raise UserError(
             f"model '{card.model}': long_clips: the backend '{card.backend}' takes one clip in a request, so that a "
             "longer one cannot come in pieces: say refuse or truncate"
+        )
+
+
+def check_likelihoods(card: ModelCard) -> None:
+    """Raise UserError where the card's backend cannot answer by likelihood."""
+    if not getattr(BACKENDS.get(card.backend), "likelihoods", False):
+        raise UserError(
+            f"--answer-by likelihood: the backend '{card.backend}' of the model '{card.model}' does not tell the "
+            "log-probabilities of options; hf and vllm do"
         )
 
 

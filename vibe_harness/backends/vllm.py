@@ -13,13 +13,16 @@ from vibe_harness.backends.audio import clip_of, wav_data_uri
 from vibe_harness.backends.child import ChildEngine
 from vibe_harness.backends.ending import outcome_of
 from vibe_harness.backends.layout import joined
+from vibe_harness.backends.likelihood import Labels, answer
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Outcome, Request, Response
 
-OURS = frozenset({"model", "revision", "dtype", "limit_mm_per_prompt", "structured_outputs_config", "seed"})
+OURS = frozenset(
+    {"model", "revision", "dtype", "limit_mm_per_prompt", "structured_outputs_config", "seed", "logprobs_mode"}
+)
 
 
 class VLLMArguments(Options):
@@ -59,6 +62,7 @@ class VLLMEngine(ChildEngine):
     packages = ("vllm",)
     extra = "vllm"
     ahead = 256
+    likelihoods = True
 
 
 class VLLMInside:
@@ -87,6 +91,7 @@ class VLLMInside:
                 limit_mm_per_prompt={"audio": 1} if card.audio else {},
                 # Without the latter, small models fill their answer with blanks.
                 structured_outputs_config={"backend": "xgrammar", "disable_any_whitespace": True},
+                logprobs_mode="raw_logprobs",  # over all tokens, at temperature 1
                 **self.connection.model_dump(exclude_none=True),
                 **self.arguments.engine,
             )
@@ -95,6 +100,7 @@ class VLLMInside:
             raise UserError(f"vLLM does not start the model '{card.model}' ({card.id}): {said}") from None
         except torch.OutOfMemoryError:
             raise EngineError(f"the model '{card.model}' does not fit into the GPU's memory") from None
+        self._labels = Labels(card, self._llm.get_tokenizer())
         self._room = 2 * self.connection.max_num_seqs
 
     def describe(self) -> Mapping[str, str]:
@@ -170,31 +176,40 @@ class VLLMInside:
         import vllm
         from vllm.sampling_params import StructuredOutputsParams
 
-        schema = request.schema
+        schema, wanted = request.schema, None
+        if request.answer_by == "likelihood":
+            wanted = [token for forms in self._labels.tokens(request).values() for token in forms]
         return vllm.SamplingParams(
             temperature=request.generation.temperature,
             max_tokens=request.generation.max_tokens,
             seed=request.generation.seed,
             structured_outputs=None if schema is None else StructuredOutputsParams(json=dict(schema)),
+            logprob_token_ids=wanted,
         )
 
     def _response(self, request: Request, output: Any, seconds: float, text_tokens: int) -> Response:
-        [answer] = output.outputs
+        [written] = output.outputs
         prompt_tokens = len(output.prompt_token_ids)
         if text_tokens and prompt_tokens <= text_tokens:
             raise EngineError(
                 f"{request.clip}: the clip did not get into the prompt of '{self.card.model}': its layout has no "
                 "placeholder that vLLM knows"
             )
+        measured: dict[str, Any] = {
+            "input_tokens": prompt_tokens,
+            "output_tokens": len(written.token_ids),
+            "seconds": seconds,
+            "served_model": f"{self.card.id}@{self.card.revision}" if self.card.revision else self.card.id,
+        }
+        if request.answer_by == "likelihood":
+            logged = {token: one.logprob for token, one in written.logprobs[0].items()}
+            return answer(request, self._labels.tokens(request), logged, **measured)
         return Response(
             request.id,
-            outcome_of(answer.text, answer.finish_reason),
-            text=answer.text,
-            finish_reason=answer.finish_reason,
-            input_tokens=prompt_tokens,
-            output_tokens=len(answer.token_ids),
-            seconds=seconds,
-            served_model=f"{self.card.id}@{self.card.revision}" if self.card.revision else self.card.id,
+            outcome_of(written.text, written.finish_reason),
+            text=written.text,
+            finish_reason=written.finish_reason,
+            **measured,
         )
 
 

@@ -55,6 +55,7 @@ def _described(prepared: Prepared) -> dict[str, Any]:
         "corpus": prepared.corpus.name,
         "tasks": [task.name for task in plan.tasks],
         "modality": plan.modality,
+        "answer_by": plan.answer_by,
         "requests": len(plan),
         "answered": len(done),
         "clips": len(plan.clips),

@@ -69,6 +69,13 @@ from vibe_harness.cli.output import echo
     help="What the model is given: the clip, the corpus's words, or its own transcription.",
 )
 @click.option(
+    "--answer-by",
+    type=click.Choice(["generate", "likelihood"]),
+    default="generate",
+    show_default=True,
+    help="Choice tasks: by what the model writes, or by its likeliest option letter (hf, vllm).",
+)
+@click.option(
     "--check-batch-invariance",
     type=click.IntRange(min=0),
     default=0,

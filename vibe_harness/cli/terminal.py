@@ -75,6 +75,8 @@ def print_results(results: Results, folder: Path) -> None:
         echo(f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}")
     if results.modality != "audio":
         echo(f"Modality {results.modality}: the model was given words in place of the clip")
+    if results.answer_by != "generate":
+        echo("Answered by likelihood: by the option whose letter the model gives the highest probability")
     if results.batch_check:
         echo(
             f"Batch invariance: {results.batch_check.different} of {results.batch_check.requests} answers differ when "

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from vibe_harness.cards.offers import order_of, order_variants, right_option
 from vibe_harness.cards.schema import TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric
+from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.pipeline.run_folder import TaskRecord
-from vibe_harness.pipeline.score import DIFFERENCE_LIMIT, coverage_of, missing_values, read_frame
-from vibe_harness.records import Reading, Score
+from vibe_harness.pipeline.score import DIFFERENCE_LIMIT, WITHOUT_VALUE_LIMIT, coverage_of, missing_values, read_frame
+from vibe_harness.records import Outcome, Reading, Score
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def score_choice(path: Path, task: TaskRecord, style: str, dimension: str, settings: Settings) -> TaskResult:
+def score_choice(
+    path: Path, task: TaskRecord, style: str, dimension: str, settings: Settings, unlikely: float = 0.0
+) -> TaskResult:
     """All metrics of a choice task's card for one prompt style, with coverage and warnings.
 
-    path: observations of the run. dimension: the variable under test. Raises UserError where nothing was asked in it.
+    path: observations of the run. dimension: the variable under test. unlikely: see `unlikely_letters`. Raises
+    UserError where nothing was asked in it.
     """
     frame = read_choices(path, task.card, style, dimension)
     conditions = [name for name in task.card.dimensions if name != dimension and GROUP_PREFIX + name in frame]
@@ -41,6 +47,7 @@ def score_choice(path: Path, task: TaskRecord, style: str, dimension: str, setti
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *missing_values(frame, without),
         *_missing_by_group(frame, without),
+        *_unlikely(unlikely),
     ]
     return TaskResult(
         task=task.card.task,
@@ -85,6 +92,30 @@ def read_choices(path: Path, card: TaskCard, style: str, dimension: str) -> pd.D
             frame["group"] = frame["order"]
     frame.attrs["options"] = list(choice.options)
     return frame
+
+
+def unlikely_letters(path: Path) -> dict[tuple[str, str], float]:
+    """Task, prompt style -> share of the answers by likelihood to whose letters the model gives less than half of all
+    probability; only where such answers are.
+
+    path: responses of the run.
+    """
+    found: dict[tuple[str, str], list[bool]] = {}
+    for record in read_journal(path):
+        if record["outcome"] == Outcome.OK and record.get("likelihoods"):
+            letters = sum(map(math.exp, record["likelihoods"].values()))
+            style = record["variant"].partition(".")[0]
+            found.setdefault((record["task"], style), []).append(letters < 0.5)
+    return {place: fmean(unlikely) for place, unlikely in found.items()}
+
+
+def _unlikely(share: float) -> list[str]:
+    if share <= WITHOUT_VALUE_LIMIT:
+        return []
+    return [
+        f"choice: for {share:.0%} of the answers something else than a letter is the likelier beginning (limit "
+        f"{WITHOUT_VALUE_LIMIT:.0%}), so that the likeliest letter may not be what the model would answer"
+    ]
 
 
 def _only(values: Sequence[str]) -> str | None:

@@ -108,6 +108,7 @@ def generate(
                     "served_model": response.served_model,
                     "error": response.error,
                     "time": time.time(),
+                    **({} if response.likelihoods is None else {"likelihoods": dict(response.likelihoods)}),
                 }
             )
             asked.requests += 1

@@ -183,7 +183,12 @@ def _is_response(record: Any) -> bool:
         and all(isinstance(record.get(name), str) for name in ("request", "task", "variant", "clip", "text"))
         and record.get("outcome") in _OUTCOMES
         and all(isinstance(record.get(name, 0), str | None) for name in ("error", "served_model"))
+        and _is_likelihoods(record.get("likelihoods", {}))
     )
+
+
+def _is_likelihoods(said: Any) -> bool:
+    return isinstance(said, dict) and all(isinstance(one, float) and one < 1e-3 for one in said.values())
 
 
 def _is_extraction(record: Any) -> bool:

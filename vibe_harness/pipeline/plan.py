@@ -15,7 +15,7 @@ from vibe_harness.corpora.audio import read_audio
 from vibe_harness.pipeline.ids import Planned
 from vibe_harness.pipeline.questions import asked_of, questions
 from vibe_harness.pipeline.words import Modality, how_heard, in_words
-from vibe_harness.records import Clip, Generation, Request, Waveform
+from vibe_harness.records import AnswerBy, Clip, Generation, Request, Waveform
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Plan:
     clips: Sequence[HeardClip]
     seed: int
     modality: Modality = "audio"
+    answer_by: AnswerBy = "generate"
 
     def __len__(self) -> int:
         each = [(task, len(self.variants[task.name])) for task in self.tasks]
@@ -68,13 +69,17 @@ class Plan:
 
         Those of a cascade come with the clip: `cascade.Worded` puts the model's transcription in its place.
         """
-        identity = digest([self.model.identity(), how_heard(self.modality)])
+        by_likelihood = self.answer_by == "likelihood"
+        how = [self.answer_by] if by_likelihood else []  # an id from before there were two ways stands
+        identity = digest([self.model.identity(), how_heard(self.modality), *how])
         for heard in self.clips:
             transcript = self.modality == "transcript"
             audio = None if transcript else partial(decoded, heard.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)
+                if by_likelihood:
+                    generation = Generation(max_tokens=1, seed=self.seed)
                 styles, sound = self.variants[task.name], self.modality == "audio"
                 for asked in questions(task, styles, heard, self.model.sample_rate, sound):
                     prompt = in_words(heard.clip.text or "", asked.prompt) if transcript else asked.prompt
@@ -87,6 +92,7 @@ class Plan:
                         generation=generation,
                         audio=asked.audio or audio,
                         options=asked.options,
+                        answer_by=self.answer_by,
                     )
 
 
@@ -106,8 +112,8 @@ def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
 def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: HeardClip) -> str:
     """Digest (32 hex digits) of everything that can change an answer, so that no other answer is ever taken for it.
 
-    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments) and of the form
-    in which the model meets the clip.
+    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments), of the form in
+    which the model meets the clip, and of how it answers.
     """
     parts = (
         identity,

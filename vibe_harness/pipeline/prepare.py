@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
+from vibe_harness.backends.protocol import Opener, check_likelihoods, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -28,7 +28,7 @@ from vibe_harness.pipeline.questions import draw_items
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
 from vibe_harness.pipeline.words import Modality
-from vibe_harness.records import Clip, group_in
+from vibe_harness.records import AnswerBy, Clip, group_in
 from vibe_harness.registry import did_you_mean
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
@@ -51,6 +51,7 @@ class Question:
     permutations: int = 10_000
     skip_bad_clips: bool = False
     modality: Modality = "audio"  # or the corpus's words, or the model's own transcription, in place of the clip
+    answer_by: AnswerBy = "generate"  # or by the option whose letter is the likeliest, of choice tasks
     hearing_check: bool = True  # ask the model what was said before the run
     check_batch_invariance: int = 0  # ask so many answered requests again, one by one
     max_requests: int | None = None  # ask the model no more than this, this time
@@ -98,6 +99,7 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
         )
     tasks = index.tasks(question.tasks)
     metrics_of(tasks, trust_remote_code=question.trust_remote_code)
+    _check_answer_by(model, tasks, question.answer_by)
     for task in tasks:
         _variants(task, question.prompt_variant)
     extractor = question.extractor or _default_extractor(model, tasks)
@@ -144,7 +146,7 @@ def _prepare(
             f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
         )
     variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
-    plan = Plan(model, tasks, variants, heard, question.seed, question.modality)
+    plan = Plan(model, tasks, variants, heard, question.seed, question.modality, question.answer_by)
     asked = {
         "model": {"name": model.model, **model.identity()},
         "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in tasks},
@@ -156,6 +158,8 @@ def _prepare(
         "seed": question.seed,
         "modality": question.modality,
     }
+    if question.answer_by != "generate":  # left out else, so that a folder from before there was a choice goes on
+        asked["answer_by"] = question.answer_by
     return Prepared(
         question=question,
         asked=asked,
@@ -222,6 +226,7 @@ def record_of(prepared: Prepared, requests: str) -> RunRecord:
         strata=list(corpus.strata),
         extractor=prepared.extractor,
         modality=plan.modality,
+        answer_by=plan.answer_by,
         seed=prepared.question.seed,
         bad_clips={clip: bad.reason for clip, bad in prepared.bad_clips.items()},
         long_clips=_long_clips(prepared),
@@ -262,6 +267,19 @@ def _check_modality(model: ModelCard, modality: Modality) -> None:
         )
     if modality != "audio" and model.simulated:
         raise UserError(f"model '{model.model}' is simulated and reads no words: --modality {modality} is not for it")
+
+
+def _check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy) -> None:
+    """Raise UserError where the tasks or the model's backend cannot be answered so."""
+    if answer_by == "generate":
+        return
+    free = [task.name for task in tasks if task.card.choice is None]
+    if free:
+        raise UserError(
+            f"--answer-by likelihood: the task '{free[0]}' offers no options, and choice tasks alone are answered so: "
+            "start a run for each kind"
+        )
+    check_likelihoods(model)
 
 
 def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:

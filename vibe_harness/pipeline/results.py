@@ -12,7 +12,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import read_json, write_json
 from vibe_harness.pipeline.words import Modality
-from vibe_harness.records import Score
+from vibe_harness.records import AnswerBy, Score
 
 FORMAT = 1
 DOCUMENTED = ConfigDict(use_attribute_docstrings=True)  # the words below each field stand in the schema
@@ -122,6 +122,8 @@ class Results:
     """The seed of generation, drawing and tests."""
     modality: Modality = "audio"
     """What the model was given: the clip, its words, or its own transcription. Never put together in one column."""
+    answer_by: AnswerBy = "generate"
+    """How choice tasks were answered: by a text, or by the likeliest letter. Never put together in one column."""
     hearing_check: Literal["passed", "left out", "simulated", "no audio"]
     """Whether the model was asked what it hears; a simulated one is not, nor one that is given words."""
     batch_check: BatchCheck | None = None

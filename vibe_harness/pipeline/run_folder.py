@@ -20,6 +20,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import PART, read_json, write_json
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.words import Modality
+from vibe_harness.records import AnswerBy
 
 FORMAT = 2  # 1 had no requests.parquet, and kept of the templates the prompts alone
 HEARING_CHECK = "hearing check"  # roles of their entries in engines.jsonl
@@ -57,6 +58,7 @@ class RunRecord:
     strata: Sequence[str] = ()  # columns that vary from clip to clip, evened out where unbalanced over groups
     extractor: str
     modality: Modality = "audio"
+    answer_by: AnswerBy = "generate"
     seed: int
     bad_clips: Mapping[str, str]  # clip left out -> reason
     long_clips: Mapping[str, int] = field(
@@ -142,7 +144,7 @@ class RunFolder:
         if self.asked.exists():
             before = self.read()["asked"]
             read_alike = [task.digest for task in self.record().tasks] == [task.digest for task in record.tasks]
-            differing = [key for key in asked if before.get(key) != asked[key]]
+            differing = [key for key in {**asked, **before} if before.get(key) != asked.get(key)]
             if differing:
                 raise UserError(
                     f"{self.path}: this folder holds another run: it differs in {', '.join(differing)}. Name another "

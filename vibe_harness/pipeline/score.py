@@ -49,7 +49,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 
     dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
     """
-    from vibe_harness.pipeline.choice_score import score_choice  # which builds on this module
+    from vibe_harness.pipeline.choice_score import score_choice, unlikely_letters  # which builds on this module
 
     record = folder.record()
     if not folder.observations.is_file():
@@ -68,11 +68,13 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         for variant in task.variants
         for dimension in (dimensions or record.dimensions)
     ]
+    unlikely = unlikely_letters(folder.responses) if record.answer_by == "likelihood" else {}
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
             if task.card.kind == "choice":
-                results.append(score_choice(folder.observations, task, variant, dimension, settings))
+                share = unlikely.get((task.card.task, variant), 0.0)
+                results.append(score_choice(folder.observations, task, variant, dimension, settings, share))
                 tick(1)
                 continue
             results.append(
@@ -93,6 +95,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         permutations=settings.permutations,
         seed=settings.seed,
         modality=record.modality,
+        answer_by=record.answer_by,
         hearing_check=_hearing(folder, record),
         batch_check=_batch_check(folder),
         bad_clips=record.bad_clips,
