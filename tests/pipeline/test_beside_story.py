@@ -60,6 +60,12 @@ def test_generated_choices_and_likelihoods_stand_in_no_table_together() -> None:
         beside_story([*by_likelihood, *both("b", 2, 1)])
 
 
+def test_recordings_and_transcripts_stand_in_no_table_together() -> None:
+    in_words = [replace(one, modality="transcript") for one in both("a", 1, 2)]
+    with pytest.raises(UserError, match="audio by 'b', transcript by 'a'"):
+        beside_story([*in_words, *both("b", 2, 1)])
+
+
 @needs_recordings
 def test_the_published_table() -> None:
     """Ten models: all ten free scores starred, six forced ones (the text says four); ranks by hand from the table."""

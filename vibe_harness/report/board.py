@@ -92,7 +92,12 @@ class Block:
     @property
     def name(self) -> str:
         """What tells it from every other block."""
-        return f"{self.dimension}, {self.corpus}" + (f" ({self.apart})" if self.apart else "")
+        return f"{self.dimension}, {self.place}"
+
+    @property
+    def place(self) -> str:
+        """The corpus, and how the block differs from the others of its corpus and dimension."""
+        return self.corpus + (f" ({self.apart})" if self.apart else "")
 
     def values(self, index: int) -> list[float]:
         """One column as numbers over the rows; NaN where nothing may be compared."""
@@ -181,7 +186,12 @@ def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
     """What must be alike for two runs to stand in one table, in words."""
     asked = {name: value for name, value in entry.asked.items() if name not in NOT_SETTINGS}
     within = entry.record.speaker_strata.get(result.dimension, ())
-    return {**dict(flat("", asked)), "tau": str(entry.results.tau), "permuted within": ", ".join(within) or "nothing"}
+    return {
+        "answer_by": entry.results.answer_by,
+        **dict(flat("", asked)),
+        "tau": str(entry.results.tau),
+        "permuted within": ", ".join(within) or "nothing",
+    }
 
 
 def _apart(draft: _Draft, alike: Sequence[_Draft]) -> str:

@@ -162,7 +162,7 @@ def beside_choice(blocks: Sequence[Block]) -> list[Beside]:
             Beside(
                 dimension=dimension,
                 headings=tuple(
-                    (column.kind.replace("_", "-"), f"{column.label} on {block.corpus}") for block, _, column in columns
+                    (column.kind.replace("_", "-"), f"{column.label} on {block.place}") for block, _, column in columns
                 ),
                 rows=tuple(sorted(rows, key=lambda row: row[0].casefold())),
                 digits=tuple(column.digits for *_, column in columns),
