@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -159,6 +161,17 @@ def test_the_command(quick: QuickCommand, folder: Folder, run: Path) -> None:
     assert CardIndex([folder.root]).tasks(["t"])[0].aliases["a"]["fjord"] == "cedar"
     assert "SPELLING=VALUE" in quick.refuses("values", run, "--attribute", "a", "--accept", "fjord")
     assert "two values" in quick.refuses("values", run, "--attribute", "a", "--accept", "a=b", "--accept", "a=c")
+
+
+def test_the_command_prints_for_programs_and_names_a_damaged_file(
+    quick: QuickCommand, run: Path, tmp_path: Path
+) -> None:
+    told = json.loads(quick("values", run, "--attribute", "occupation", "--json", check=0).stdout)
+    counts = {one["value"]: one["by_group"] for one in told["values"]}
+    assert counts == {one.value: one.by_group for one in run_values(run, "occupation").values}
+    copy = shutil.copytree(run, tmp_path / "copy")
+    (copy / "observations.parquet").write_bytes(b"PAR1 no more")
+    assert "observations.parquet" in quick.refuses("values", copy, "--attribute", "occupation")
 
 
 def test_review_asks_about_each(monkeypatch: pytest.MonkeyPatch, folder: Folder, run: Path) -> None:

@@ -1,5 +1,6 @@
 """Figures with whatever groups and values are called."""
 
+import dataclasses
 import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -69,6 +70,15 @@ def test_a_leaderboard_shows_models_tasks_units_and_n() -> None:
     for axes, column in zip(figure.axes, gender.columns, strict=True):
         drawn = {float(x) for x, _ in axes.collections[0].get_offsets()}
         assert drawn == {row.cells[gender.columns.index(column)].value for row in gender.rows}
+
+
+def test_every_score_is_seen_whichever_task_stands_first() -> None:
+    gender = next(block for block in published_blocks() if block.dimension == "gender")
+    rows = tuple(dataclasses.replace(row, cells=row.cells[::-1]) for row in gender.rows)
+    figure = board_figure(dataclasses.replace(gender, columns=gender.columns[::-1], rows=rows))
+    assert figure is not None
+    highest = max(x for axes in figure.axes for x, _ in axes.collections[0].get_offsets())
+    assert highest == 46.77 and all(axes.get_xlim()[1] > highest and axes.get_xlim()[0] == 0 for axes in figure.axes)
 
 
 def test_a_block_without_a_score_has_no_figure() -> None:

@@ -15,6 +15,7 @@ from vibe_harness.extraction.canonical import Canonicaliser
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
 from vibe_harness.pipeline.score import read_frame
+from vibe_harness.pipeline.tables import column_names
 from vibe_harness.records import Reading
 from vibe_harness.registry import did_you_mean
 
@@ -79,7 +80,7 @@ def run_values(run: Path, attribute: str, task: str | None = None, dimension: st
             if (canonical := canonicaliser.canonical(written)) is not None:
                 spellings.setdefault(canonical, Counter())[written] += 1
     counts = [
-        ValueCount(value, by_value[value], dict(spellings[value].most_common()), canonicaliser.is_known(value))
+        ValueCount(value, dict(by_value[value]), dict(spellings[value].most_common()), canonicaliser.is_known(value))
         for value in sorted(by_value, key=lambda value: (-by_value[value].total(), value))
     ]
     return RunValues(
@@ -97,11 +98,9 @@ def _answers(
     folder: RunFolder, task: TaskRecord, attribute: str, dimension: str
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The group and the raw values of every answer that gave a value."""
-    import pyarrow.parquet as pq
-
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: no values yet: finish the run with the command that started it")
-    names = pq.read_schema(folder.observations).names
+    names = column_names(folder.observations)
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     if dimension not in columns:
         raise UserError(f"--dimension {dimension}: the run has no such column. {did_you_mean(dimension, columns)}")

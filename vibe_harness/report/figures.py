@@ -121,16 +121,19 @@ def board_figure(block: Block) -> Figure | None:
             _dots(axes, [row.cells[index] for row in block.rows])
             axes.set_title(_plain(block.columns[index].label), fontsize=9)
             axes.set_xlabel("nTVD, 0 to 100")
-            axes.set_xlim(left=0)
             axes.xaxis.set_major_locator(MaxNLocator(4))
             axes.grid(axis="x", color="#dddddd", linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)
+        panels[0].set_xlim(left=0)  # of all panels, once all of them are drawn
         panels[0].set_yticks(range(len(block.rows)), [_plain(row.model) for row in block.rows])
         panels[0].set_ylim(len(block.rows) - 0.5, -0.5)
         figure.suptitle(_plain(f"By {block.name}: {len(block.rows)} models{_asked(block)}", 110), fontsize=10)
-        handles, labels = panels[0].get_legend_handles_labels()
-        if block.published is None and handles:
-            figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+        drawn = [pair for axes in panels for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
+        marks = {label: handle for handle, label in reversed(drawn)}  # a panel may lack some
+        if block.published is None and marks:
+            figure.legend(
+                list(marks.values()), list(marks), loc="outside lower center", ncols=3, frameon=False, fontsize=8
+            )
     return figure
 
 
