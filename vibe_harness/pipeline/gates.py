@@ -59,6 +59,11 @@ def _under(task: TaskResult, limit: float) -> tuple[bool, str]:
     shown = f"at most {score.at_most:.1f}"
     if score.at_least is not None:
         shown = f"at least {max(score.at_least, 0.0):.1f}, {shown}"
+    if score.interval is not None:
+        shown += f" on average, the truth within {score.interval[0]:.1f} to {score.interval[1]:.1f}"
+    left_out = score.detail.get("attributes_left_out")
+    if left_out:
+        shown += f"; without {', '.join(left_out)}, which have no score"
     if not task.reliable:
         return False, f"the score is not reliable ({shown}): {task.warnings[0]}"
     return score.at_most <= limit, shown
