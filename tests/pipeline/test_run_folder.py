@@ -129,7 +129,8 @@ def test_damaged_observations_are_refused_and_made_anew(vibe, damage):
         pd.DataFrame({"a": [1]}).to_parquet(path)
     else:
         path.write_bytes(path.read_bytes()[: 500 if damage == "half" else 0])
-    assert "observations.parquet" in vibe.refuses("score", "out")
+    said = vibe.refuses("score", "out")
+    assert "observations.parquet: damaged" in said and ("no column 'task'" in said) == (damage == "other")
     assert vibe(*RUN, "--output-path", "out").returncode in (0, 1)
     assert len(pd.read_parquet(path)) == 12
 
