@@ -13,11 +13,12 @@ import hashlib
 import io
 import json
 import random
-import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from functools import partial
+from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
@@ -27,6 +28,7 @@ import soundfile
 from aiohttp import web
 
 from tests import loopback_dialects as dialects
+from tests.support import FORKS
 
 TRANSIENT = ("busy", "busy_with_date", "limited", "broken", "unavailable", "timeout", "reset", "half")
 FINAL = (
@@ -267,13 +269,12 @@ class Loopback:
         self.script = Script(**script)
 
     def __enter__(self) -> Loopback:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.loopback", json.dumps(asdict(self.script))],
-            stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1],
-        )  # fmt: skip
-        assert self._process.stdout
-        self.url = self._process.stdout.readline().strip()
-        assert self.url, "the stand-in did not start"
+        here, there = FORKS.Pipe(duplex=False)
+        self._process = FORKS.Process(target=_play, args=(self.script, there))
+        self._process.start()
+        there.close()
+        with here:
+            self.url = here.recv()  # raises EOFError where the stand-in did not start
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -282,9 +283,7 @@ class Loopback:
     def stop(self) -> None:
         """End the server, as a crash would."""
         self._process.kill()
-        self._process.wait()
-        assert self._process.stdout
-        self._process.stdout.close()
+        self._process.join()
 
     def seen(self) -> dict[str, Any]:
         """What it played (ending -> count), was asked (request -> times) and heard; `most`: requests at one time."""
@@ -293,14 +292,18 @@ class Loopback:
             return seen
 
 
-async def _serve(script: Script) -> None:
+def _play(script: Script, there: Connection) -> None:
+    asyncio.run(_serve(script, there.send))
+
+
+async def _serve(script: Script, tell: Callable[[str], object]) -> None:
     runner = web.AppRunner(Server(script).app(), access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
     await site.start()
-    print(f"http://127.0.0.1:{runner.addresses[0][1]}/v1", flush=True)
+    tell(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(Script(**json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}"))))
+    asyncio.run(_serve(Script(**json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}")), partial(print, flush=True)))

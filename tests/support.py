@@ -1,13 +1,25 @@
 """Where the tests find the checkout and, where they are at hand, the shared recordings."""
 
+import multiprocessing
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("VIBE_SHARED", ROOT.parent / "shared"))
+
+# Starts processes of the tests' own in some milliseconds: a new interpreter that imports all of this takes seconds.
+FORKS = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+if sys.platform != "win32":
+    FORKS.set_forkserver_preload(
+        ["vibe_harness.cli.run", "vibe_harness.cli.terminal", "vibe_harness.pipeline.run", "pyarrow.parquet", "pandas",
+         "scipy.stats", "vibe_harness.backends.simulated", "soundfile", "soxr", "rapidfuzz", "rich.table", "tqdm",
+         "tests.loopback"]
+    )  # fmt: skip
+
 needs_recordings = pytest.mark.skipif(
     not (SHARED / "corpora").is_dir(), reason="needs the shared folder of real recordings"
 )

@@ -71,6 +71,7 @@ def accent_archive(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow  # 72 clips of half a minute; the actors above are real recordings too
 @needs_recordings
 def test_all_tasks_on_real_recordings_of_accents(tmp_path: Path) -> None:
     manifest = accent_archive(tmp_path)

@@ -1,18 +1,16 @@
-"""Runs in processes of their own that can be killed, torn, filled up and doubled, a hundred a minute.
-
-A forkserver that has imported the harness starts each one in some milliseconds: a new interpreter would take seconds.
-"""
+"""Runs in processes of their own that can be killed, torn, filled up and doubled, a hundred a minute."""
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import random
 import resource
 import time
-from multiprocessing.context import ForkServerProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+
+from tests.support import FORKS
 
 JOURNALS = ("responses.jsonl", "extractions.jsonl")
 
@@ -39,17 +37,9 @@ class Starter:
     def __init__(self, folder: Path, arguments: tuple[str, ...]) -> None:
         self.folder = folder
         self.arguments = arguments
-        self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(
-            ["vibe_harness.cli.run", "vibe_harness.cli.terminal", "vibe_harness.pipeline.run", "pyarrow.parquet",
-             "pandas", "scipy.stats", "vibe_harness.backends.simulated", "soundfile", "soxr", "rapidfuzz", "rich.table",
-             "tqdm"]
-        )  # fmt: skip
 
-    def start(self, output: str, full_at: int | None = None) -> ForkServerProcess:
-        process = self._context.Process(
-            target=_life, args=(self.folder, (*self.arguments, "--output-path", output), full_at)
-        )
+    def start(self, output: str, full_at: int | None = None) -> BaseProcess:
+        process = FORKS.Process(target=_life, args=(self.folder, (*self.arguments, "--output-path", output), full_at))
         process.start()
         return process
 
