@@ -15,8 +15,11 @@ SHARED = Path(os.environ.get("VIBE_SHARED", ROOT.parent / "shared"))
 FORKS = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 if sys.platform != "win32":
     FORKS.set_forkserver_preload(
-        ["vibe_harness.cli.run", "vibe_harness.cli.terminal", "vibe_harness.pipeline.run", "pyarrow.parquet", "pandas",
-         "scipy.stats", "vibe_harness.backends.simulated", "soundfile", "soxr", "rapidfuzz", "rich.table", "tqdm",
+        ["vibe_harness.cli.main", "vibe_harness.cli.run", "vibe_harness.cli.terminal", "vibe_harness.pipeline.run",
+         "vibe_harness.pipeline.choice_score", "vibe_harness.backends.simulated", "vibe_harness.extraction.rules",
+         "vibe_harness.metrics.ntvd", "vibe_harness.metrics.refusal_ntvd", "vibe_harness.metrics.diversity",
+         "vibe_harness.stats.coverage", "vibe_harness.report.run_page", "pyarrow.parquet", "pyarrow.pandas_compat",
+         "pandas", "scipy.stats", "soundfile", "soxr", "rapidfuzz", "rich.console", "rich.table", "tqdm",
          "tests.loopback"]
     )  # fmt: skip
 
