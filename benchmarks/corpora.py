@@ -11,7 +11,6 @@ that have other work.
 from __future__ import annotations
 
 import hashlib
-import os
 import resource
 import sys
 import tempfile
@@ -27,6 +26,7 @@ import scipy.stats  # noqa: F401  likewise
 import soundfile
 
 from vibe_harness.corpora.card import load_corpus_card
+from vibe_harness.corpora.checking import CORES
 from vibe_harness.corpora.crema_d import EMOTIONS, SENTENCES
 from vibe_harness.corpora.manifest import load_manifest
 from vibe_harness.corpora.preparing import prepare
@@ -34,7 +34,6 @@ from vibe_harness.corpora.preparing import prepare
 CLIPS = 7_442
 RATE = 16_000
 ROUNDS = 5
-WORKERS = os.cpu_count() or 1
 
 
 def names() -> list[str]:
@@ -63,7 +62,7 @@ def decode_and_hash(path: Path) -> str:
 
 
 def decode_and_hash_all(paths: Sequence[Path]) -> None:
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(CORES) as pool:
         list(pool.map(decode_and_hash, paths))
 
 
@@ -93,14 +92,14 @@ def run(folder: Path) -> None:
         with tempfile.TemporaryDirectory() as output:
             alone.append(timed(lambda: decode_and_hash_all(paths)))
             before = memory_mb()
-            first.append(timed(lambda out=output: prepare(card, card_path, str(folder), Path(out), WORKERS)))
+            first.append(timed(lambda out=output: prepare(card, card_path, str(folder), Path(out))))
             grown = grown or memory_mb() - before  # the peak only rises in the first round
-            again.append(timed(lambda out=output: prepare(card, card_path, str(folder), Path(out), WORKERS)))
+            again.append(timed(lambda out=output: prepare(card, card_path, str(folder), Path(out))))
             loaded = timed(lambda out=output: load_manifest(Path(out) / "manifest.parquet"))
             kept = len(load_manifest(Path(output) / "manifest.parquet").clips)
     wall = [one[0] / other[0] for one, other in zip(alone, first, strict=True)]
     worked = [one[1] / other[1] for one, other in zip(alone, first, strict=True)]
-    print(f"{len(paths):,} clips, {kept:,} kept, {WORKERS} workers, {ROUNDS} rounds; the best of each:")
+    print(f"{len(paths):,} clips, {kept:,} kept, {CORES} workers, {ROUNDS} rounds; the best of each:")
     print(f"decoding and hashing alone {min(alone)[0]:6.2f} s")
     print(
         f"preparing                  {min(first)[0]:6.2f} s: {min(alone)[0] / min(first)[0]:.0%} of that speed (asked: "

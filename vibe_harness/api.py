@@ -274,8 +274,6 @@ def load_corpus(name_or_path: str | Path) -> Corpus:
 
 def prepare_corpus(name: str, source: str | Path | None = None, output: str | Path | None = None) -> Corpus:
     """Import the corpus of a card, as `vibe-harness corpus prepare` does. Returns it."""
-    import os
-
     from vibe_harness.corpora.card import load_corpus_card
     from vibe_harness.corpora.preparing import prepare as prepare_from
     from vibe_harness.corpora.registry import own_corpora
@@ -283,18 +281,16 @@ def prepare_corpus(name: str, source: str | Path | None = None, output: str | Pa
     card, path = load_corpus_card(name)
     folder = Path(output) if output else own_corpora() / card.corpus
     source = None if source is None else str(source)
-    return prepare_from(card, path, source, folder, os.cpu_count() or 1).corpus
+    return prepare_from(card, path, source, folder).corpus
 
 
 def check_corpus(name_or_path: str | Path) -> list[tuple[Clip, CheckedAudio | BadAudio]]:
     """Every clip of a corpus, a manifest or a folder of audio with what decoding it showed."""
-    import os
-
     from vibe_harness.corpora.checking import check_clips
     from vibe_harness.corpora.registry import find_audio
 
     corpus = find_audio(str(name_or_path))
-    return list(check_clips(corpus, corpus.clips, os.cpu_count() or 1))
+    return list(check_clips(corpus, corpus.clips))
 
 
 def new_card(kind: str, name: str | Path, folder: str | Path = ".") -> list[Path]:

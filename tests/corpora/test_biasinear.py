@@ -63,7 +63,7 @@ def _layout(folder: Path, change: Callable[[list[Row]], None] = lambda rows: Non
 def test_the_configurations_of_the_benchmark(tmp_path: Path) -> None:
     card, path = load_corpus_card("biasinear")
     _layout(tmp_path / "src")
-    prepared = prepare(card, path, str(tmp_path / "src"), tmp_path / "out", 2)
+    prepared = prepare(card, path, str(tmp_path / "src"), tmp_path / "out")
     clips = prepared.corpus.clips
     assert len(clips) == 2 * 28 and not prepared.left_out  # 28 configurations of each question
     keys = ("language", "accent", "gender", "order")
@@ -81,7 +81,7 @@ def test_an_option_that_cannot_be_heard_takes_its_question_out(tmp_path: Path) -
         rows[0]["option_c"] = {"bytes": b"not audio", "path": "x.wav"}
 
     card, path = load_corpus_card("biasinear")
-    prepared = prepare(card, path, str(_layout(tmp_path / "src", spoil)), tmp_path / "out", 2)
+    prepared = prepare(card, path, str(_layout(tmp_path / "src", spoil)), tmp_path / "out")
     assert len(prepared.corpus.clips) == 2 * 28 - 6 and counted(prepared.left_out) == {"unreadable": 6}
     assert prepared.left_out[0].file.endswith("_option_c.wav")
 

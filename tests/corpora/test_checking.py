@@ -27,7 +27,7 @@ def test_every_clip_gets_its_own_verdict_in_order(tmp_path: Path) -> None:
     (tmp_path / "pointer.wav").write_text(POINTER, encoding="utf-8")
     files = ["good.wav", "zero.wav", "good.wav", "silent.wav", "absent.wav", "pointer.wav", "good.wav"]
     corpus = _corpus(tmp_path, files)
-    checked = list(check_clips(corpus, corpus.clips, workers=2))
+    checked = list(check_clips(corpus, corpus.clips))
     assert [clip.file for clip, _ in checked] == files
     assert [getattr(result, "fault", None) for _, result in checked] == [
         None, Fault.EMPTY, None, Fault.SILENT, Fault.MISSING, Fault.LFS_POINTER, None,
@@ -45,7 +45,7 @@ def test_a_file_named_by_many_clips_is_decoded_once(tmp_path: Path, monkeypatch:
     bad = BadAudio(Fault.MISSING, "no such file")
     monkeypatch.setattr(checking, "check_audio", lambda path, silence: asked.append(path) or bad)
     corpus = _corpus(tmp_path, [f"{i % 50}.wav" for i in range(5_000)])
-    checked = list(check_clips(corpus, corpus.clips, workers=2))
+    checked = list(check_clips(corpus, corpus.clips))
     assert len(checked) == 5_000 and sorted(asked) == sorted({tmp_path / f"{i}.wav" for i in range(50)})
 
 
@@ -54,7 +54,7 @@ def test_pointers_are_told_in_one_message(tmp_path: Path) -> None:
         (tmp_path / f"{i}.wav").write_text(POINTER, encoding="utf-8")
     (tmp_path / "zero.wav").touch()
     corpus = _corpus(tmp_path, [*(f"{i}.wav" for i in range(60)), "zero.wav"])
-    told = describe_faults(corpus, list(check_clips(corpus, corpus.clips, workers=2))).splitlines()
+    told = describe_faults(corpus, list(check_clips(corpus, corpus.clips))).splitlines()
     assert len(told) == 2
     assert "60 of 61" in told[0] and "git-lfs" in told[0] and "git lfs pull" in told[0] and str(tmp_path) in told[0]
     assert told[1] == "  zero.wav: the file is empty (0 bytes)"
@@ -62,5 +62,5 @@ def test_pointers_are_told_in_one_message(tmp_path: Path) -> None:
 
 def test_what_is_past_the_limit_is_counted(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path, [f"{i}.wav" for i in range(70)])
-    told = describe_faults(corpus, list(check_clips(corpus, corpus.clips, workers=1)))
+    told = describe_faults(corpus, list(check_clips(corpus, corpus.clips)))
     assert len(told.splitlines()) == 52 and "and 20 more: 20 missing" in told

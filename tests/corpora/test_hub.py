@@ -39,7 +39,7 @@ def _prepared(name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.Monke
     """As from the command line, the hub's id standing for a folder."""
     monkeypatch.setattr(preparing, "stream", lambda _, tick: stream(str(folder), tick))
     card, path = load_corpus_card(name)
-    return preparing.prepare(card, path, "someone/some-corpus", tmp_path / "out", 2)
+    return preparing.prepare(card, path, "someone/some-corpus", tmp_path / "out")
 
 
 def _imported(name: str, folder: Path, work: Path) -> Listing:

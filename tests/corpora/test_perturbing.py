@@ -84,12 +84,12 @@ def _derived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> No
     monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
     crema_d(tmp_path / "src", [f"{actor}_{s}_NEU_XX.wav" for actor in (1001, 1002) for s in ("TIE", "DFA")])
     card, path = load_corpus_card("crema-d")
-    prepare(card, path, str(tmp_path / "src"), tmp_path / "data" / "corpora" / "crema-d", 2)
+    prepare(card, path, str(tmp_path / "src"), tmp_path / "data" / "corpora" / "crema-d")
     (tmp_path / "new.yaml").write_text(
         f"corpus: new\nversion: 1\ndescription: x\nbase: crema-d\nperturb: {change}\n", encoding="utf-8"
     )
     card, path = load_corpus_card(str(tmp_path / "new.yaml"))
-    prepare(card, path, None, tmp_path / "data" / "corpora" / "new", 2)
+    prepare(card, path, None, tmp_path / "data" / "corpora" / "new")
 
 
 def test_a_perturbed_corpus_is_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_silence_is_wanted_only_where_the_card_says_so(tmp_path: Path, monkeypat
     _derived(tmp_path, monkeypatch, "{silence: true}")
     new = find_corpus("new")
     assert new.silence
-    assert describe_faults(new, list(check_clips(new, new.clips, 2))) == ""
+    assert describe_faults(new, list(check_clips(new, new.clips))) == ""
     assert check_audio(new.path(new.clips[0])).__class__.__name__ == "BadAudio"
 
 
@@ -129,10 +129,10 @@ def test_changed_sound_is_written_once_for_each_change(tmp_path: Path, monkeypat
     first = find_corpus("new")
     times = [first.path(clip).stat().st_mtime_ns for clip in first.clips]
     card, path = load_corpus_card(str(tmp_path / "new.yaml"))
-    prepare(card, path, None, tmp_path / "data" / "corpora" / "new", 2)
+    prepare(card, path, None, tmp_path / "data" / "corpora" / "new")
     assert [first.path(clip).stat().st_mtime_ns for clip in find_corpus("new").clips] == times
     path.write_text(path.read_text(encoding="utf-8").replace("0.5", "0.25"), encoding="utf-8")
-    prepare(*load_corpus_card(str(path)), None, tmp_path / "data" / "corpora" / "new", 2)
+    prepare(*load_corpus_card(str(path)), None, tmp_path / "data" / "corpora" / "new")
     second = find_corpus("new")
     assert second.root != first.root and not first.root.exists()
     one = decode(second.path(second.clips[0]))
@@ -172,4 +172,4 @@ def test_levels_of_a_column_that_is_there(tmp_path: Path, monkeypatch: pytest.Mo
         "corpus: again\nversion: 1\ndescription: x\nbase: new\nperturb: {levels: {rate: [0.75, 1]}}\n", encoding="utf-8"
     )
     with pytest.raises(UserError, match=r"perturb.levels: the base has a column 'rate' already"):
-        prepare(*load_corpus_card(str(again)), None, tmp_path / "again", 2)
+        prepare(*load_corpus_card(str(again)), None, tmp_path / "again")

@@ -31,7 +31,7 @@ def _own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _prepare(card: str, source: Path | None, tmp_path: Path) -> Prepared:
     loaded, path = load_corpus_card(card)
-    return prepare(loaded, path, source and str(source), tmp_path / "data" / "corpora" / loaded.corpus, workers=2)
+    return prepare(loaded, path, source and str(source), tmp_path / "data" / "corpora" / loaded.corpus)
 
 
 CLIPS = ["1001_IEO_ANG_HI.wav", "1001_TIE_NEU_XX.wav", "1002_TIE_NEU_XX.wav", "1002_WSI_SAD_XX.wav"]
@@ -92,7 +92,7 @@ def test_nothing_changed_nothing_decoded(tmp_path: Path, monkeypatch: pytest.Mon
     first = _prepare("crema-d", source, tmp_path)
     asked: list[list[Path]] = []
     real = check_cache.check_files
-    monkeypatch.setattr(check_cache, "check_files", lambda paths, workers: asked.append(paths) or real(paths, workers))
+    monkeypatch.setattr(check_cache, "check_files", lambda paths: asked.append(paths) or real(paths))
     again = _prepare("crema-d", source, tmp_path)
     assert asked == [[]] and again.corpus == first.corpus and again.left_out == first.left_out
     write(source / "AudioWAV" / CLIPS[0], speechlike(0.6, seed=5))
@@ -276,7 +276,7 @@ def test_progress_has_a_total(tmp_path: Path) -> None:
         yield tick
 
     card, path = load_corpus_card("crema-d")
-    prepare(card, path, str(crema_d(tmp_path / "src", CLIPS)), tmp_path / "out", 2, stage)
+    prepare(card, path, str(crema_d(tmp_path / "src", CLIPS)), tmp_path / "out", stage)
     assert stages == {"checking clips": [4, 4]}
 
 

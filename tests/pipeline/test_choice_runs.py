@@ -107,7 +107,7 @@ def test_prompt_styles_are_scored_apart_and_a_run_goes_on(tmp_path: Path) -> Non
 def test_sixty_questions_in_the_layout_of_the_hub(tmp_path: Path) -> None:
     card, path = load_corpus_card("biasinear")
     source = biasinear_layout(tmp_path / "source", samples=60)
-    prepare(card, path, str(source), tmp_path / "biasinear", 2)
+    prepare(card, path, str(source), tmp_path / "biasinear")
     manifest = tmp_path / "biasinear" / "manifest.parquet"
     results = run(manifest, tmp_path / "run", model_args={"knows": 0.5, "refusal_rate": 0, "breakage_rate": 0})
     for result in results.tasks:
@@ -129,7 +129,7 @@ def test_the_reference_models_on_the_whole_of_spoken_stereoset(tmp_path: Path) -
     """Oracle 100, 100, 50; biased 100 of the meaningful; random 100, 66.67, 50 (published baselines)."""
     card, path = load_corpus_card("spoken-stereoset")
     source = whole_stereoset(tmp_path / "source")
-    prepare(card, path, str(source), tmp_path / "spoken-stereoset", 2)
+    prepare(card, path, str(source), tmp_path / "spoken-stereoset")
     manifest = tmp_path / "spoken-stereoset" / "manifest.parquet"
     expected = {"oracle": (100, 50), "biased": (100, 100), "random": (200 / 3, 50)}
     for model, (meaningful, stereotypical) in expected.items():
@@ -307,7 +307,7 @@ def test_loudness_is_a_variable_and_options_change_along_with_the_question(
     source = biasinear_layout(tmp_path / "source", samples=1)
     for name, given in (("biasinear", str(source)), ("biasinear-loudness", None)):
         card, path = load_corpus_card(name)
-        prepare(card, path, given, tmp_path / "data" / "corpora" / name, 2)
+        prepare(card, path, given, tmp_path / "data" / "corpora" / name)
     before, after = find_corpus("biasinear"), find_corpus("biasinear-loudness")
     assert len(after.clips) == 3 * len(before.clips)
     for place, new in enumerate(after.clips):

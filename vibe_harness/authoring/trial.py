@@ -44,7 +44,7 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
     corpus = _three_clips(task.card.choice)
     heard = [
         HeardClip(clip, corpus.path(clip), audio.sha256, audio.duration_s)
-        for clip, audio in check_clips(corpus, corpus.clips, 1)
+        for clip, audio in check_clips(corpus, corpus.clips)
         if isinstance(audio, CheckedAudio)
     ]
     heard, _ = check_options([task], corpus, model, heard, {}, False, Progress())

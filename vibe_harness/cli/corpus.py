@@ -41,7 +41,7 @@ def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
 
     card, path = load_corpus_card(name)
     folder = output or own_corpora() / card.corpus
-    prepared = prepare(card, path, source, folder, _cores(), TerminalProgress().stage)
+    prepared = prepare(card, path, source, folder, TerminalProgress().stage)
     _print_corpus(prepared.corpus, prepared.audio, prepared.left_out)
     echo(f"Written to {folder}: README.md is its data card. Use it: --corpus {output or card.corpus}")
 
@@ -135,12 +135,6 @@ def show_lexicon(name: str, lexicon: Path | None) -> None:
     )
 
 
-def _cores() -> int:
-    import os
-
-    return os.cpu_count() or 1
-
-
 def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequence[Checked]]:
     """The corpus of that name, manifest or folder of audio files, with a check of each clip.
 
@@ -156,7 +150,7 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
         groups_of(corpus.clips, dimension)
     checked = []
     with TerminalProgress().stage("checking clips", len(corpus.clips)) as tick:
-        for one in check_clips(corpus, corpus.clips, _cores()):
+        for one in check_clips(corpus, corpus.clips):
             checked.append(one)
             tick(1)
     return corpus, checked

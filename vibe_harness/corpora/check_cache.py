@@ -27,9 +27,7 @@ class Entry:
     result: CheckedAudio | BadAudio
 
 
-def check_cached(
-    root: Path, files: Sequence[str], known: Mapping[str, Entry], workers: int
-) -> Iterator[tuple[str, Entry]]:
+def check_cached(root: Path, files: Sequence[str], known: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
     """Each file below `root` with its check, in order: the known one where size and time still agree."""
     stale: dict[str, Path] = {}
     stats: dict[str, tuple[int, int]] = {}
@@ -43,7 +41,7 @@ def check_cached(
         entry = known.get(file)
         if entry is None or (entry.size, entry.mtime_ns) != stats[file] or stats[file] == _ABSENT:
             stale[file] = path
-    results = check_files(list(stale.values()), workers)
+    results = check_files(list(stale.values()))
     for file in files:
         yield file, Entry(*stats[file], next(results)) if file in stale else known[file]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,22 +13,23 @@ from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.records import Clip
 
 Checked = tuple[Clip, CheckedAudio | BadAudio]
+CORES = os.cpu_count() or 1
 _BATCH = 32  # files handed to a worker at once
 
 
-def check_files(paths: Sequence[Path], workers: int, silence: bool = False) -> Iterator[CheckedAudio | BadAudio]:
-    """check_audio of each path, in order, by `workers` threads: decoding and hashing run outside the interpreter."""
-    with ThreadPoolExecutor(max(1, workers)) as pool:
+def check_files(paths: Sequence[Path], silence: bool = False) -> Iterator[CheckedAudio | BadAudio]:
+    """check_audio of each path, in order, by a thread a core: decoding and hashing run outside the interpreter."""
+    with ThreadPoolExecutor(CORES) as pool:
         batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
         for results in pool.map(lambda batch: [check_audio(path, silence) for path in batch], batches):
             yield from results
 
 
-def check_clips(corpus: Corpus, clips: Sequence[Clip], workers: int) -> Iterator[Checked]:
+def check_clips(corpus: Corpus, clips: Sequence[Clip]) -> Iterator[Checked]:
     """Each clip with its check, in the order given. A file that several clips name is decoded once."""
     files = list(dict.fromkeys(clip.file for clip in clips))
     results: dict[str, CheckedAudio | BadAudio] = {}
-    coming = zip(files, check_files([corpus.root / file for file in files], workers, corpus.silence), strict=True)
+    coming = zip(files, check_files([corpus.root / file for file in files], corpus.silence), strict=True)
     for clip in clips:
         while clip.file not in results:
             file, result = next(coming)

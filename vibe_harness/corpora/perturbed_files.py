@@ -13,6 +13,7 @@ import soundfile
 
 from vibe_harness.corpora.audio import BadAudio, CheckedAudio, check_audio, decode
 from vibe_harness.corpora.card import Perturbation
+from vibe_harness.corpora.checking import CORES
 from vibe_harness.corpora.importing import LeftOut
 from vibe_harness.corpora.perturbing import perturbed, swap_speakers
 from vibe_harness.errors import UserError
@@ -25,7 +26,6 @@ def perturb_files(
     change: Perturbation,
     seed: int,
     target: Path,
-    workers: int,
     tick: Callable[[int], None],
 ) -> tuple[list[Clip], list[LeftOut], dict[str, CheckedAudio]]:
     """Write each clip, changed, below `target`: 32-bit float WAV, mono, at the clip's own rate. Likewise its further
@@ -45,7 +45,7 @@ def perturb_files(
     audio: dict[str, CheckedAudio] = {}
     done: list[Clip] = []
     try:
-        with ThreadPoolExecutor(max(1, workers)) as pool:
+        with ThreadPoolExecutor(CORES) as pool:
             for clip, checked in pool.map(lambda pair: _changed(root, pair[0], pair[1], folder), wanted):
                 done.append(clip)
                 audio |= checked

@@ -37,9 +37,7 @@ def _unseen(name: str, total: int) -> Iterator[Callable[[int], None]]:
     yield lambda steps: None
 
 
-def prepare(
-    card: CorpusCard, card_path: Path, source: str | None, folder: Path, workers: int, stage: Stage = _unseen
-) -> Prepared:
+def prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage = _unseen) -> Prepared:
     """Import, check, select and, where the card says so, perturb; then write the folder, each file whole or not at all.
 
     source: a folder, a zip, or a hub id, for cards with an importer; None for cards with a base.
@@ -51,7 +49,7 @@ def prepare(
             audio = folder / AUDIO
             before = _entries(audio)
             try:
-                prepared = _prepare(card, card_path, source, folder, workers, stage)
+                prepared = _prepare(card, card_path, source, folder, stage)
             except (UserError, OSError):
                 _remove(_entries(audio) - before)
                 raise
@@ -73,15 +71,13 @@ def _remove(entries: set[Path]) -> None:
             entry.unlink()
 
 
-def _prepare(
-    card: CorpusCard, card_path: Path, source: str | None, folder: Path, workers: int, stage: Stage
-) -> Prepared:
+def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage) -> Prepared:
     listing, facts = _listing(card, source, folder / AUDIO, stage)
     _check_unique(listing.clips)
     clips, left_out = _within(listing.root, add_bands(listing.clips, card.bands))
     clips, fallen = keep_where(clips, card.select.where)
     left_out += [*listing.left_out, *fallen]
-    checks = _checked(listing.root, clips, folder, workers, stage)
+    checks = _checked(listing.root, clips, folder, stage)
     clips, audio, bad = _usable(card, listing.root, clips, checks)
     left_out += bad
     if card.importer and card.select.drop_copies:
@@ -95,7 +91,7 @@ def _prepare(
         sound = [[clip.id, *(audio[file].sha256 for file in _files_of(clip, further))] for clip in clips]
         target = folder / AUDIO / digest([card.perturb.model_dump(), card.select.seed, sound], 8)
         with stage("changing the sound", len(clips) * len(card.perturb.changes())) as tick:
-            clips, fallen, audio = perturb_files(root, clips, card.perturb, card.select.seed, target, workers, tick)
+            clips, fallen, audio = perturb_files(root, clips, card.perturb, card.select.seed, target, tick)
         left_out += fallen
         root = target
     if not clips:
@@ -178,12 +174,12 @@ def _further(clips: Sequence[Clip]) -> list[str]:
     return sorted({column for clip in clips for column in clip.groups if column.endswith("_file")})
 
 
-def _checked(root: Path, clips: Sequence[Clip], folder: Path, workers: int, stage: Stage) -> dict[str, Entry]:
+def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> dict[str, Entry]:
     further = _further(clips)
     files = list(dict.fromkeys(file for clip in clips for file in _files_of(clip, further)))
     checks = {}
     with stage("checking clips", len(files)) as tick:
-        for file, entry in check_cached(root, files, load_checks(folder / CHECKS, root), workers):
+        for file, entry in check_cached(root, files, load_checks(folder / CHECKS, root)):
             checks[file] = entry
             tick(1)
     return checks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -113,7 +112,7 @@ def _with_parts(
     files = list(dict.fromkeys(chain.from_iterable([one.clip.groups[column] for column in columns] for one in heard)))
     checks: dict[str, CheckedAudio | BadAudio] = {}
     with progress.stage("checking options", len(files)) as tick:
-        results = check_files([corpus.root / file for file in files], os.cpu_count() or 1, corpus.silence)
+        results = check_files([corpus.root / file for file in files], corpus.silence)
         for file, result in zip(files, results, strict=True):
             checks[file] = result
             tick(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -301,7 +300,7 @@ def _heard(
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
     checked = []
     with progress.stage("checking clips", len(clips)) as tick:
-        for clip, result in check_clips(corpus, clips, os.cpu_count() or 1):
+        for clip, result in check_clips(corpus, clips):
             checked.append((clip, _within_limit(result, model)))
             tick(1)
     faults = describe_faults(corpus, checked)
