@@ -20,6 +20,7 @@ QUIET = [
     "--disable-sync",
     "--autoplay-policy=no-user-gesture-required",
 ]
+PATIENCE_MS = 300_000  # for what must come sooner or later: a slow machine is no fault
 
 
 @pytest.fixture(scope="session")
@@ -28,10 +29,11 @@ def browser() -> Iterator["Browser"]:
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs Chromium (Debian's package of that name)")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        opened = playwright.chromium.launch(executable_path=chromium, args=QUIET, timeout=PATIENCE_MS)
         yield opened
         opened.close()
 
@@ -41,6 +43,7 @@ def page(browser: "Browser") -> Iterator["Page"]:
     """A fresh page; the test fails where the page logged an error or asked anything of a network but the loopback."""
     wrong: list[str] = []
     opened = browser.new_page()
+    opened.set_default_timeout(PATIENCE_MS)
     opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("request", lambda asked: None if _here(asked.url) else wrong.append(f"asked the network: {asked.url}"))
