@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import vibe_harness
+from tests.cli.conftest import QuickCommand
 from vibe_harness.cli.main import VERBS
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.prepare import Question
@@ -35,11 +33,8 @@ def test_the_results_are_typed_and_those_of_the_command_line(tmp_path: Path) -> 
     )  # fmt: skip
     assert isinstance(results, Results) and results.tasks[0].scores[0].metric == "ntvd"
     options = ("--dimension=gender", "--limit=16", "--tau=2", "--permutations=49", "--seed=3", "--corpus=demo")
-    done = subprocess.run(
-        [sys.executable, "-m", "vibe_harness", "--model", "simulated", "--tasks", "advisory", *options, "--json"],
-        cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False,
-    )  # fmt: skip
-    assert json.loads(done.stdout) == to_json(results)
+    command = QuickCommand(tmp_path)
+    assert command.json("--model", "simulated", "--tasks", "advisory", *options) == to_json(results)
 
 
 def test_a_mistake_is_a_user_error(tmp_path: Path) -> None:
@@ -103,9 +98,7 @@ def test_every_verb_can_be_done_from_python() -> None:
 
 def test_scoring_again_is_what_the_verb_does(finished: Path) -> None:
     results = vibe_harness.score(finished, tau=1, permutations=49)
-    command = [sys.executable, "-m", "vibe_harness", "score", finished, "--tau=1", "--permutations=49", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
-    assert json.loads(done.stdout) == to_json(results)
+    assert QuickCommand(finished).json("score", ".", "--tau=1", "--permutations=49") == to_json(results)
     assert results.tau == 1
 
 
@@ -139,9 +132,9 @@ def test_a_study(tmp_path: Path) -> None:
 
 def test_power_is_what_the_verb_says(tmp_path: Path) -> None:
     found = vibe_harness.power(["advisory"], "demo", "gender", simulations=20)
-    command = [sys.executable, "-m", "vibe_harness", "power", "--tasks=advisory", "--corpus=demo", "--dimension=gender"]
-    done = subprocess.run([*command, "--simulations=20", "--json"], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["advisory"]["detectable"] == pytest.approx(found["advisory"].detectable)
+    command = ("power", "--tasks=advisory", "--corpus=demo", "--dimension=gender", "--simulations=20")
+    told = QuickCommand(tmp_path).json(*command)["advisory"]
+    assert told["detectable"] == pytest.approx(found["advisory"].detectable)
 
 
 def test_cards_and_corpora(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from tests.backends.test_openai_server import RATE, ask, tone
+from tests.backends.asking import RATE, ask, tone
 from tests.loopback import FINAL, TRANSIENT, Loopback
 from vibe_harness.backends import dispatch
 from vibe_harness.backends.gemini import GeminiEngine, read_reply

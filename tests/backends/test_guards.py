@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.backends.test_openai_server import answers, ask, model_card, tone
+from tests.backends.asking import answers, ask, model_card, tone
 from tests.loopback import Loopback
 from vibe_harness.backends.dispatch import Pace
 from vibe_harness.backends.guards import Budget, batch_differences, constrains, watched

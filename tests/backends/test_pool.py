@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.backends.test_openai_server import answers, ask, model_card
+from tests.backends.asking import answers, ask, model_card
 from tests.loopback import Loopback
 from vibe_harness.backends.openai_server import OpenAIEngine
 from vibe_harness.backends.protocol import check_options

@@ -12,23 +12,23 @@ from tests.support import ROOT, SHARED, needs_recordings
 RUN = ("--model", "simulated", "--tasks", "story,advisory", "--tau", "3", "--permutations", "99")
 
 
-def test_a_missing_corpus(vibe):
-    assert "nowhere.csv" in vibe.refuses(*RUN, "--corpus", "nowhere.csv")
+def test_a_missing_corpus(quick):
+    assert "nowhere.csv" in quick.refuses(*RUN, "--corpus", "nowhere.csv")
 
 
-def test_a_mistyped_name_gets_a_suggestion(vibe):
-    assert "'advisory'" in vibe.refuses("--model", "simulated", "--tasks", "advisry")
-    assert "'simulated'" in vibe.refuses("--model", "simulatd", "--tasks", "story")
-    assert "'gender'" in vibe.refuses(*RUN, "--dimension", "gendr")
-    assert "'run'" in vibe.refuses("rum")
-    assert "--tasks" in vibe.refuses("--model", "simulated", "--task", "story")
-    assert "strength" in vibe.refuses(*RUN, "--model-args", "strenght=1")
-    assert "'rules'" in vibe.refuses(*RUN, "--extractor", "rule")
+def test_a_mistyped_name_gets_a_suggestion(quick):
+    assert "'advisory'" in quick.refuses("--model", "simulated", "--tasks", "advisry")
+    assert "'simulated'" in quick.refuses("--model", "simulatd", "--tasks", "story")
+    assert "'gender'" in quick.refuses(*RUN, "--dimension", "gendr")
+    assert "'run'" in quick.refuses("rum")
+    assert "--tasks" in quick.refuses("--model", "simulated", "--task", "story")
+    assert "strength" in quick.refuses(*RUN, "--model-args", "strenght=1")
+    assert "'rules'" in quick.refuses(*RUN, "--extractor", "rule")
 
 
-def own_card(vibe, change):
+def own_card(quick, change):
     """The advisory card in a folder of the user's own, with one change."""
-    folder = vibe.folder / "own"
+    folder = quick.folder / "own"
     for name in ("tasks", "templates"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "templates" / "advisory", folder / "templates" / "mine", dirs_exist_ok=True)
@@ -38,15 +38,15 @@ def own_card(vibe, change):
     return ("--model", "simulated", "--tasks", "mine", "--include-path", folder)
 
 
-def test_a_card_with_a_wrong_key(vibe):
-    message = vibe.refuses(*own_card(vibe, lambda text: text.replace("metrics:", "metrcs:")))
+def test_a_card_with_a_wrong_key(quick):
+    message = quick.refuses(*own_card(quick, lambda text: text.replace("metrics:", "metrcs:")))
     assert "mine.yaml:" in message and "'metrcs'" in message and "'metrics'" in message
 
 
-def test_a_yaml_tag_that_builds_objects(vibe):
+def test_a_yaml_tag_that_builds_objects(quick):
     tag = "notes: !!python/object/apply:os.system ['touch pwned']\n"
-    assert "mine.yaml:" in vibe.refuses(*own_card(vibe, lambda text: text + tag))
-    assert not (vibe.folder / "pwned").exists()
+    assert "mine.yaml:" in quick.refuses(*own_card(quick, lambda text: text + tag))
+    assert not (quick.folder / "pwned").exists()
 
 
 @pytest.mark.parametrize(
@@ -60,54 +60,54 @@ def test_a_yaml_tag_that_builds_objects(vibe):
         ("{{ text", ".j2:"),
     ],
 )
-def test_a_hostile_or_broken_template(vibe, template, said):
-    arguments = own_card(vibe, lambda text: text)
-    for path in (vibe.folder / "own" / "templates" / "mine").glob("[!e]*.j2"):
+def test_a_hostile_or_broken_template(quick, template, said):
+    arguments = own_card(quick, lambda text: text)
+    for path in (quick.folder / "own" / "templates" / "mine").glob("[!e]*.j2"):
         path.write_text(template, encoding="utf-8")
-    assert said in vibe.refuses(*arguments)
+    assert said in quick.refuses(*arguments)
 
 
-def test_a_manifest_that_climbs_out(vibe, tones):
-    secret = vibe.folder / "secret.wav"
+def test_a_manifest_that_climbs_out(quick, tones):
+    secret = quick.folder / "secret.wav"
     shutil.copy(tones.parent / "s0" / "0.wav", secret)
     tones.write_text("file,speaker,gender\n../secret.wav,a,male\n", encoding="utf-8")
-    assert "../secret.wav" in vibe.refuses(*RUN, "--corpus", tones)
+    assert "../secret.wav" in quick.refuses(*RUN, "--corpus", tones)
 
 
-def test_two_clips_with_one_id(vibe, tones):
+def test_two_clips_with_one_id(quick, tones):
     tones.write_text(
         "file,speaker,gender,id\ns0/0.wav,a,male,1\ns0/1.wav,a,male,1\ns1/0.wav,b,female,1\n", encoding="utf-8"
     )
-    message = vibe.refuses(*RUN, "--corpus", tones)
+    message = quick.refuses(*RUN, "--corpus", tones)
     assert "manifest.csv" in message and "a/1" in message
 
 
-def test_a_group_with_one_speaker(vibe, tones):
+def test_a_group_with_one_speaker(quick, tones):
     lines = tones.read_text(encoding="utf-8").splitlines()
     tones.write_text("\n".join(line.replace(",s1,female", ",s1,other") for line in lines), encoding="utf-8")
-    message = vibe.refuses(*RUN, "--corpus", tones, "--dimension", "gender")
+    message = quick.refuses(*RUN, "--corpus", tones, "--dimension", "gender")
     assert "'other'" in message and "one speaker" in message
 
 
-def test_a_speaker_in_two_groups_is_refused_before_the_model_is_asked(vibe, tones):
+def test_a_speaker_in_two_groups_is_refused_before_the_model_is_asked(quick, tones):
     text = tones.read_text(encoding="utf-8")
     tones.write_text(text.replace("s1/0.wav,s1,female", "s1/0.wav,s1,male"), encoding="utf-8")
-    message = vibe.refuses(*RUN, "--corpus", tones, "--dimension", "gender", "--output-path", "out")
+    message = quick.refuses(*RUN, "--corpus", tones, "--dimension", "gender", "--output-path", "out")
     assert "'s1'" in message and "male" in message and len(message.splitlines()) == 1
-    assert not (vibe.folder / "out").exists()
+    assert not (quick.folder / "out").exists()
 
 
-def test_every_bad_clip_is_named_at_once_and_may_be_skipped(vibe, tones):
+def test_every_bad_clip_is_named_at_once_and_may_be_skipped(quick, tones):
     folder = tones.parent
     soundfile.write(folder / "s0/0.wav", np.zeros(16_000), 16_000)
     soundfile.write(folder / "s1/1.wav", np.full(160, 0.3), 16_000)
     (folder / "s2/2.wav").write_bytes(b"")
     soundfile.write(folder / "s3/0.wav", np.full(16_000, np.nan), 16_000, subtype="FLOAT")
     (folder / "s4/1.wav").unlink()
-    message = vibe.refuses(*RUN, "--corpus", tones)
+    message = quick.refuses(*RUN, "--corpus", tones)
     for name in ("s0/0.wav", "s1/1.wav", "s2/2.wav", "s3/0.wav", "s4/1.wav"):
         assert name in message
-    results = vibe.json(*RUN, "--corpus", tones, "--skip-bad-clips")
+    results = quick.json(*RUN, "--corpus", tones, "--skip-bad-clips")
     assert len(results["bad_clips"]) == 5
     assert sum(group["clips"] for group in results["tasks"][0]["groups"].values()) == 24 - 5
 
@@ -139,36 +139,36 @@ def test_clips_of_one_name_keep_their_speakers_apart(quick, tones):
     assert sum(group["clips"] for group in results["tasks"][0]["groups"].values()) == 24
 
 
-def test_another_runs_folder_keeps_what_it_holds(vibe, tones):
-    arguments = (*RUN, "--corpus", tones, "--output-path", vibe.folder / "out")
-    vibe(*arguments)
-    before = {path.name: path.read_bytes() for path in (vibe.folder / "out").glob("[!.]*")}
-    message = vibe.refuses(*arguments, "--seed", "5")
+def test_another_runs_folder_keeps_what_it_holds(quick, tones):
+    arguments = (*RUN, "--corpus", tones, "--output-path", quick.folder / "out")
+    quick(*arguments)
+    before = {path.name: path.read_bytes() for path in (quick.folder / "out").glob("[!.]*")}
+    message = quick.refuses(*arguments, "--seed", "5")
     assert "another run" in message and "seed" in message
-    assert {path.name: path.read_bytes() for path in (vibe.folder / "out").glob("[!.]*")} == before
+    assert {path.name: path.read_bytes() for path in (quick.folder / "out").glob("[!.]*")} == before
 
 
-def test_a_folder_with_other_peoples_files(vibe, tones):
-    (vibe.folder / "out").mkdir()
-    (vibe.folder / "out" / "thesis.docx").write_text("mine", encoding="utf-8")
-    assert "thesis.docx" in vibe.refuses(*RUN, "--corpus", tones, "--output-path", vibe.folder / "out")
+def test_a_folder_with_other_peoples_files(quick, tones):
+    (quick.folder / "out").mkdir()
+    (quick.folder / "out" / "thesis.docx").write_text("mine", encoding="utf-8")
+    assert "thesis.docx" in quick.refuses(*RUN, "--corpus", tones, "--output-path", quick.folder / "out")
 
 
-def test_a_second_process_is_refused(vibe, tones):
-    (vibe.folder / "out").mkdir()
-    with filelock.FileLock(vibe.folder / "out" / ".lock"):
-        message = vibe.refuses(*RUN, "--corpus", tones, "--output-path", vibe.folder / "out")
+def test_a_second_process_is_refused(quick, tones):
+    (quick.folder / "out").mkdir()
+    with filelock.FileLock(quick.folder / "out" / ".lock"):
+        message = quick.refuses(*RUN, "--corpus", tones, "--output-path", quick.folder / "out")
     assert "another process" in message
 
 
-def test_a_prompt_variant_that_does_not_exist(vibe, tones):
-    message = vibe.refuses(*RUN, "--corpus", tones, "--prompt-variant", "nosuch")
+def test_a_prompt_variant_that_does_not_exist(quick, tones):
+    message = quick.refuses(*RUN, "--corpus", tones, "--prompt-variant", "nosuch")
     assert "nosuch" in message and "default" in message
 
 
 @needs_recordings
-def test_lfs_pointers_are_named_as_such(vibe):
-    message = vibe.refuses(*RUN, "--corpus", SHARED / "corpora" / "crema-d-lfs-pointers" / "manifest.csv")
+def test_lfs_pointers_are_named_as_such(quick):
+    message = quick.refuses(*RUN, "--corpus", SHARED / "corpora" / "crema-d-lfs-pointers" / "manifest.csv")
     assert "git-lfs" in message and len(message.splitlines()) <= 3
 
 

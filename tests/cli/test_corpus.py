@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import QuickCommand
 from tests.corpora.layouts import POINTER, crema_d
 from tests.corpora.sounds import speechlike, write
 
 
 @pytest.fixture()
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[QuickCommand]:
     monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
-    yield Command(tmp_path)
+    yield QuickCommand(tmp_path)
 
 
-def test_prepare_then_list_show_check_and_lexicon(command: Command, tmp_path: Path) -> None:
+def test_prepare_then_list_show_check_and_lexicon(command: QuickCommand, tmp_path: Path) -> None:
     source = crema_d(tmp_path / "src", ["1001_TIE_NEU_XX.wav", "1001_ITH_ANG_XX.wav", "1002_TIE_NEU_XX.wav"])
     write(source / "AudioWAV" / "1076_MTI_SAD_XX.wav", np.zeros(40_000, np.float32))
     done = command("corpus", "prepare", "crema-d", "--source", source, check=0).stdout
@@ -41,7 +41,7 @@ def test_prepare_then_list_show_check_and_lexicon(command: Command, tmp_path: Pa
     assert "ITH" in told and "doctor (gender)" in told
 
 
-def test_a_verdict_for_each_file_of_a_folder(command: Command, tmp_path: Path) -> None:
+def test_a_verdict_for_each_file_of_a_folder(command: QuickCommand, tmp_path: Path) -> None:
     folder, wave = tmp_path / "all", speechlike(1.0)
     good = {
         "u8.wav": ("PCM_U8", 16_000), "s24.wav": ("PCM_24", 16_000), "float.wav": ("FLOAT", 16_000),
@@ -70,7 +70,7 @@ def test_a_verdict_for_each_file_of_a_folder(command: Command, tmp_path: Path) -
         assert f"  {name}: " not in told
 
 
-def test_mistakes_are_told_in_a_line(command: Command, tmp_path: Path) -> None:
+def test_mistakes_are_told_in_a_line(command: QuickCommand, tmp_path: Path) -> None:
     assert "Did you mean 'crema-d'" in command.refuses("corpus", "prepare", "cremad", "--source", ".")
     assert "give --source" in command.refuses("corpus", "prepare", "crema-d")
     assert "looked for VideoDemographics.csv" in command.refuses("corpus", "prepare", "crema-d", "--source", tmp_path)

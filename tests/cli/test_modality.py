@@ -26,9 +26,9 @@ def command(folder: Path, url: str, corpus: Path, *more: object) -> tuple[object
     )  # fmt: skip
 
 
-def test_a_transcript_takes_the_place_of_the_clip(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_a_transcript_takes_the_place_of_the_clip(quick: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
-        results = vibe.json(*command(tmp_path, server.url, with_words(tones), "--modality", "transcript"))
+        results = quick.json(*command(tmp_path, server.url, with_words(tones), "--modality", "transcript"))
         seen = server.seen()
     assert results["modality"] == "transcript" and results["hearing_check"] == "no audio"
     assert seen["heard"] == {}
@@ -38,12 +38,12 @@ def test_a_transcript_takes_the_place_of_the_clip(vibe: Any, tones: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_cascade_asks_with_the_models_own_transcription(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_a_cascade_asks_with_the_models_own_transcription(quick: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         asked = command(tmp_path, server.url, tones, "--modality", "cascade")
-        results = vibe.json(*asked)
+        results = quick.json(*asked)
         seen = server.seen()
-        assert vibe.json(*asked)["modality"] == "cascade"
+        assert quick.json(*asked)["modality"] == "cascade"
         assert server.seen()["asked"] == seen["asked"]  # everything is on disk
     assert results["modality"] == "cascade" and results["hearing_check"] == "passed"
     written = lines(tmp_path / "run" / "transcriptions.jsonl")
@@ -54,10 +54,10 @@ def test_a_cascade_asks_with_the_models_own_transcription(vibe: Any, tones: Path
     assert len(responses) == 24 and all("I heard nothing" in one["text"] for one in responses)
 
 
-def test_a_clip_without_a_transcription_ends_as_the_transcription_did(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_a_clip_without_a_transcription_ends_as_the_transcription_did(quick: Any, tones: Path, tmp_path: Path) -> None:
     rates = {"filtered": 0.15, "empty": 0.15, "bad_json": 0.15}
     with Loopback(rates=rates, seed=11) as server:
-        vibe.json(
+        quick.json(
             *command(tmp_path, server.url, tones, "--modality", "cascade", "--no-hearing-check", "--extractor", "rules")
         )
     heard = {one["clip"]: one["outcome"] for one in lines(tmp_path / "run" / "transcriptions.jsonl")}
@@ -71,16 +71,16 @@ def test_a_clip_without_a_transcription_ends_as_the_transcription_did(vibe: Any,
 
 
 @pytest.mark.slow
-def test_the_three_modalities_share_no_answer(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_the_three_modalities_share_no_answer(quick: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         corpus = with_words(tones)
         ids = []
         for modality in ("audio", "transcript", "cascade"):
             asked = command(tmp_path, server.url, corpus, "--modality", modality, "--output-path", modality)
-            vibe.json(*asked)
+            quick.json(*asked)
             ids.append({one["request"] for one in lines(tmp_path / modality / "responses.jsonl")})
         assert len(set.union(*ids)) == 3 * 24
-        refused = vibe.refuses(*command(tmp_path, server.url, corpus, "--output-path", "cascade"))
+        refused = quick.refuses(*command(tmp_path, server.url, corpus, "--output-path", "cascade"))
     assert "differs in modality" in refused
 
 

@@ -4,27 +4,27 @@ import pytest
 
 
 @pytest.mark.slow
-def test_more_speakers_show_smaller_shifts_and_the_curve_is_drawn(vibe, tones):
-    few = vibe.json("power", "--corpus", tones, "--dimension", "gender", "--tasks", "candidate", "--tau", 1,
+def test_more_speakers_show_smaller_shifts_and_the_curve_is_drawn(quick, tones):
+    few = quick.json("power", "--corpus", tones, "--dimension", "gender", "--tasks", "candidate", "--tau", 1,
                     "--simulations", 40)  # fmt: skip
-    many = vibe.json("power", "--corpus", "demo", "--dimension", "gender", "--tasks", "candidate", "--tau", 1,
+    many = quick.json("power", "--corpus", "demo", "--dimension", "gender", "--tasks", "candidate", "--tau", 1,
                      "--simulations", 40, "--figure", "power.svg")  # fmt: skip
     found = many["candidate"]
     assert few["candidate"]["detectable"] is None or found["detectable"] < few["candidate"]["detectable"]
     assert 0 < found["detectable"] < 100
     at_zero = found["curve"][0]
     assert at_zero["score"] == 0 and at_zero["share"] <= 0.25  # 5 % by chance, of 40 simulations
-    assert (vibe.folder / "power.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert (quick.folder / "power.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 @pytest.mark.slow
-def test_a_pilot_run_stands_for_the_corpus_and_must_have_asked_the_task(vibe, tones):
-    vibe("--model", "simulated", "--tasks", "candidate", "--corpus", tones, "--output-path", "pilot", "--tau", 1,
+def test_a_pilot_run_stands_for_the_corpus_and_must_have_asked_the_task(quick, tones):
+    quick("--model", "simulated", "--tasks", "candidate", "--corpus", tones, "--output-path", "pilot", "--tau", 1,
          "--permutations", 20)  # fmt: skip
     base = ("power", "--corpus", "demo", "--dimension", "gender", "--pilot", "pilot", "--simulations", 20, "--tau", 1)
-    assert "candidate" in vibe.json(*base, "--tasks", "candidate")
-    assert "'story'" in vibe.refuses(*base, "--tasks", "story")
-    assert "'gender'" in vibe.refuses(*base[:4], "gendr", *base[5:], "--tasks", "candidate")
+    assert "candidate" in quick.json(*base, "--tasks", "candidate")
+    assert "'story'" in quick.refuses(*base, "--tasks", "story")
+    assert "'gender'" in quick.refuses(*base[:4], "gendr", *base[5:], "--tasks", "candidate")
 
 
 def test_speakers_are_exchanged_within_the_strata_that_the_corpus_declares(tmp_path):

@@ -58,58 +58,58 @@ def test_a_run_prints_scores_and_leaves_a_folder_that_opens_everywhere(vibe, ton
     assert len(samples) == 48 and len(set(samples["request"])) == 48
 
 
-def test_scoring_again_gives_the_same_scores_and_another_tau_others(vibe, tones):
-    first = vibe.json(*RUN, "--corpus", tones, "--output-path", "out")
-    assert vibe.json("score", "out", "--tau", 3, "--permutations", 199) == first
-    again = vibe.json("score", "out", "--tau", 100, "--permutations", 199)
+def test_scoring_again_gives_the_same_scores_and_another_tau_others(quick, tones):
+    first = quick.json(*RUN, "--corpus", tones, "--output-path", "out")
+    assert quick.json("score", "out", "--tau", 3, "--permutations", 199) == first
+    again = quick.json("score", "out", "--tau", 100, "--permutations", 199)
     story = again["tasks"][0]
     assert story["scores"][0]["value"] is None  # nothing is left, and that is never 0
     assert any("occupation" in warning for warning in story["warnings"])
-    assert "gender" in vibe.refuses("score", "out", "--dimension", "gendr")
+    assert "gender" in quick.refuses("score", "out", "--dimension", "gendr")
 
 
-def test_other_dimensions_seeds_and_models_never_share_a_response(vibe, tones):
-    vibe(*RUN, "--corpus", tones, "--output-path", "a")
-    vibe(*RUN, "--corpus", tones, "--output-path", "b", "--seed", 1)
-    vibe(*RUN, "--corpus", tones, "--output-path", "c", "--model-args", "strength=0.1")
+def test_other_dimensions_seeds_and_models_never_share_a_response(quick, tones):
+    quick(*RUN, "--corpus", tones, "--output-path", "a")
+    quick(*RUN, "--corpus", tones, "--output-path", "b", "--seed", 1)
+    quick(*RUN, "--corpus", tones, "--output-path", "c", "--model-args", "strength=0.1")
     ids = [
-        {json.loads(line)["request"] for line in (vibe.folder / name / "responses.jsonl").open(encoding="utf-8")}
+        {json.loads(line)["request"] for line in (quick.folder / name / "responses.jsonl").open(encoding="utf-8")}
         for name in "abc"
     ]
     assert not (ids[0] & ids[1] or ids[0] & ids[2] or ids[1] & ids[2])
 
 
-def test_a_changed_waveform_never_meets_an_old_response(vibe, tones):
+def test_a_changed_waveform_never_meets_an_old_response(quick, tones):
     from tests.cli.conftest import tone
 
-    vibe(*RUN, "--corpus", tones, "--output-path", "out")
+    quick(*RUN, "--corpus", tones, "--output-path", "out")
     tone(tones.parent / "s0" / "0.wav", 150)
-    assert "clips" in vibe.refuses(*RUN, "--corpus", tones, "--output-path", "out")
+    assert "clips" in quick.refuses(*RUN, "--corpus", tones, "--output-path", "out")
 
 
-def test_the_limit_draws_evenly_and_the_dry_run_says_what_would_be_asked(vibe, tones):
+def test_the_limit_draws_evenly_and_the_dry_run_says_what_would_be_asked(quick, tones):
     arguments = (*RUN, "--corpus", tones, "--limit", 8, "--output-path", "out")
-    plan = json.loads(vibe(*arguments, "--dry-run", "--json", check=0).stdout)
+    plan = json.loads(quick(*arguments, "--dry-run", "--json", check=0).stdout)
     assert (plan["clips"], plan["requests"], plan["answered"]) == (8, 16, 0) and plan["first_prompt"]
-    assert not (vibe.folder / "out").exists()
-    results = vibe.json(*arguments)
+    assert not (quick.folder / "out").exists()
+    results = quick.json(*arguments)
     assert {group["speakers"] for group in results["tasks"][0]["groups"].values()} == {4}
-    plan = json.loads(vibe(*arguments, "--dry-run", "--json", check=0).stdout)
+    plan = json.loads(quick(*arguments, "--dry-run", "--json", check=0).stdout)
     assert plan["answered"] == 16
 
 
-def test_options_come_from_a_file_and_underscores_are_taken(vibe, tones):
-    (vibe.folder / "run.yaml").write_text(
+def test_options_come_from_a_file_and_underscores_are_taken(quick, tones):
+    (quick.folder / "run.yaml").write_text(
         "model: simulated\ntasks: [story, advisory]\nmodel_args: {strength: 0.5}\ntau: 3\npermutations: 99\n",
         encoding="utf-8",
     )
-    results = vibe.json("--config", "run.yaml", "--corpus", tones, "--output_path", "out", "--permutations", 49)
+    results = quick.json("--config", "run.yaml", "--corpus", tones, "--output_path", "out", "--permutations", 49)
     assert results["permutations"] == 49 and results["tau"] == 3 and len(results["tasks"]) == 2
-    (vibe.folder / "run.yaml").write_text("modle: simulated\n", encoding="utf-8")
-    assert "run.yaml:1" in vibe.refuses("--config", "run.yaml", "--tasks", "story", "--model", "simulated")
+    (quick.folder / "run.yaml").write_text("modle: simulated\n", encoding="utf-8")
+    assert "run.yaml:1" in quick.refuses("--config", "run.yaml", "--tasks", "story", "--model", "simulated")
 
 
-def test_a_prepared_corpus_has_its_speakers_permuted_within_the_strata_it_declares(vibe, tones):
+def test_a_prepared_corpus_has_its_speakers_permuted_within_the_strata_it_declares(quick, tones):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -119,17 +119,17 @@ def test_a_prepared_corpus_has_its_speakers_permuted_within_the_strata_it_declar
     table = pa.Table.from_pandas(frame).replace_schema_metadata({b"vibe_harness": declared})
     path = tones.with_name("prepared.parquet")
     pq.write_table(table, path)
-    results = vibe.json(*RUN, "--corpus", path, "--dimension", "accent")
+    results = quick.json(*RUN, "--corpus", path, "--dimension", "accent")
     score = results["tasks"][1]["scores"][0]
     assert score["permuted"] == "speakers within gender"
     assert score["exact"] and score["permutations"] == 36  # two of four in each of two strata: 6 x 6
     frame.loc[0, "gender"] = "female"
     pq.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({b"vibe_harness": declared}), path)
-    assert "'s0'" in vibe.refuses(*RUN, "--corpus", path, "--dimension", "accent")
+    assert "'s0'" in quick.refuses(*RUN, "--corpus", path, "--dimension", "accent")
 
 
-def test_prompt_variants_are_scored_by_themselves_and_summed_up(vibe, tones):
-    results = vibe.json(*RUN, "--corpus", tones, "--prompt-variant", "all")
+def test_prompt_variants_are_scored_by_themselves_and_summed_up(quick, tones):
+    results = quick.json(*RUN, "--corpus", tones, "--prompt-variant", "all")
     story = next(summary for summary in results["variants"] if summary["task"] == "story")
     assert len(story["ntvd"]) == 3
     assert story["mean"] == pytest.approx(sum(story["ntvd"].values()) / 3)
@@ -142,24 +142,24 @@ def journalled(folder):
 
 
 @pytest.mark.slow
-def test_killed_at_ten_random_moments_a_run_ends_as_an_unbroken_one(vibe, tones):
+def test_killed_at_ten_random_moments_a_run_ends_as_an_unbroken_one(quick, tones):
     manifest = many_clips(tones, 40)
     arguments = (*RUN, "--corpus", manifest, "--output-path")
-    assert vibe(*arguments, "whole").returncode in (0, 1)
-    end = journalled(vibe.folder / "whole")
+    assert quick(*arguments, "whole").returncode in (0, 1)
+    end = journalled(quick.folder / "whole")
     chance = random.Random(5)
     for moment in sorted(chance.uniform(0, 0.98) for _ in range(10)):
         process = subprocess.Popen(
             [sys.executable, "-m", "vibe_harness", *map(str, arguments), "broken"],
-            cwd=vibe.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            cwd=quick.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        while journalled(vibe.folder / "broken") < moment * end:
-            assert process.poll() is None or journalled(vibe.folder / "broken") >= moment * end
+        while journalled(quick.folder / "broken") < moment * end:
+            assert process.poll() is None or journalled(quick.folder / "broken") >= moment * end
             time.sleep(0.002)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    assert vibe(*arguments, "broken").returncode in (0, 1)
-    whole, broken = stored(vibe.folder / "whole"), stored(vibe.folder / "broken")
+    assert quick(*arguments, "broken").returncode in (0, 1)
+    whole, broken = stored(quick.folder / "whole"), stored(quick.folder / "broken")
     assert len({record["request"] for record in broken["responses.jsonl"]}) == len(broken["responses.jsonl"]) == 1920
     assert broken == whole
 
@@ -208,8 +208,8 @@ def test_without_a_shift_the_test_rejects_one_in_twenty(tmp_path):
 
 
 @needs_recordings
-def test_at_the_default_tau_emptied_attributes_are_named(vibe):
-    results = vibe.json(
+def test_at_the_default_tau_emptied_attributes_are_named(quick):
+    results = quick.json(
         "--model", "simulated", "--tasks", "story", "--corpus", RAVDESS, "--dimension", "gender", "--permutations", 99
     )
     scores = results["tasks"][0]["scores"]
@@ -226,9 +226,9 @@ def test_every_field_of_the_results_is_documented_in_their_schema():
         assert all(field.get("description") for field in kind["properties"].values()), kind["title"]
 
 
-def test_the_schemas_that_are_checked_in_are_the_ones_the_code_makes(vibe):
+def test_the_schemas_that_are_checked_in_are_the_ones_the_code_makes(quick):
     for kind in ("task", "model", "corpus", "results"):
-        made = json.loads(vibe("schema", kind, check=0).stdout)
+        made = json.loads(quick("schema", kind, check=0).stdout)
         assert made == json.loads((ROOT / "schemas" / f"{kind}.schema.json").read_text(encoding="utf-8")), kind
 
 
@@ -241,21 +241,21 @@ def test_every_card_names_its_schema_in_its_first_line():
             assert first == f"# yaml-language-server: $schema=../schemas/{kind}.schema.json", path
 
 
-def test_a_task_is_shown_whole_also_where_its_prompt_quotes_the_clip(vibe):
+def test_a_task_is_shown_whole_also_where_its_prompt_quotes_the_clip(quick):
     from tests.card_folder import Folder
 
-    folder = Folder(vibe.folder / "own")
+    folder = Folder(quick.folder / "own")
     folder.card()
     folder.template("p.j2", "They said: {{ text }}")
-    shown = vibe("tasks", "show", "t", "--include-path", folder.root, check=0).stdout
+    shown = quick("tasks", "show", "t", "--include-path", folder.root, check=0).stdout
     assert "They said: [what the clip says]" in shown
     assert "a: open" in shown and "compared by gender: demo" in shown and "metrics: ntvd" in shown
 
 
-def test_without_a_corpus_the_line_to_type_is_said(vibe):
-    (vibe.folder / "models").mkdir()
-    (vibe.folder / "models" / "plain.yaml").write_text(
+def test_without_a_corpus_the_line_to_type_is_said(quick):
+    (quick.folder / "models").mkdir()
+    (quick.folder / "models" / "plain.yaml").write_text(
         "model: plain\nbackend: simulated\nid: plain\nextractor: rules\n", encoding="utf-8"
     )
-    message = vibe.refuses("--model", "models/plain.yaml", "--tasks", "story")
+    message = quick.refuses("--model", "models/plain.yaml", "--tasks", "story")
     assert "`vibe-harness corpus prepare crema-d --source DIR`" in message and len(message.splitlines()) == 1

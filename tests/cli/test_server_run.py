@@ -1,6 +1,7 @@
 """The whole job against a server, for both roles: the model that hears and the extractor that reads."""
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_both_roles_over_one_server_that_misbehaves(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_both_roles_over_one_server_that_misbehaves(quick: Any, tones: Path, tmp_path: Path) -> None:
     rates = {"limited": 0.03, "unavailable": 0.03, "reset": 0.03, "half": 0.03, "bad_json": 0.05, "filtered": 0.05}
     with Loopback(rates=rates, seed=4) as server:
         model, extractor = cards(tmp_path, server.url)
@@ -35,7 +36,7 @@ def test_both_roles_over_one_server_that_misbehaves(vibe: Any, tones: Path, tmp_
             "--model", model, "--extractor", extractor, "--tasks", "story,advisory", "--corpus", tones,
             "--dimension", "gender", "--tau", 1, "--permutations", 100, "--output-path", "run",
         )  # fmt: skip
-        assert vibe.json(*command)["hearing_check"] == "passed"
+        assert quick.json(*command)["hearing_check"] == "passed"
         responses, extractions = (lines(next((tmp_path / "run").glob(f"{n}*"))) for n in ("responses", "extractions"))
         seen = server.seen()
         assert len(responses) == 48 and len({r["request"] for r in responses}) == 48
@@ -49,15 +50,15 @@ def test_both_roles_over_one_server_that_misbehaves(vibe: Any, tones: Path, tmp_
         assert {clip["rate"] for clip in seen["heard"].values()} == {16_000}
         assert seen["last"]["response_format"]["type"] == "json_schema"
         before = sum(seen["asked"].values())
-        vibe.json(*command)  # the same command again asks for what failed, and for nothing else
+        quick.json(*command)  # the same command again asks for what failed, and for nothing else
         again = sum(server.seen()["asked"].values()) - before
         assert again == errors + 1  # and the proof that the extractor follows a schema
 
 
-def test_without_a_hearing_check_the_results_say_so(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_without_a_hearing_check_the_results_say_so(quick: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         model, extractor = cards(tmp_path, server.url)
-        results = vibe.json(
+        results = quick.json(
             "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
             "--permutations", 20, "--no-hearing-check",
         )  # fmt: skip
@@ -65,14 +66,16 @@ def test_without_a_hearing_check_the_results_say_so(vibe: Any, tones: Path, tmp_
         assert all(clip["rms"] > 0 for clip in server.seen()["heard"].values())
 
 
-def test_a_budget_of_requests_stops_the_run_and_keeps_what_was_answered(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_a_budget_of_requests_stops_the_run_and_keeps_what_was_answered(
+    quick: Any, tones: Path, tmp_path: Path
+) -> None:
     with Loopback() as server:
         model, extractor = cards(tmp_path, server.url)
         command = (
             "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
             "--permutations", 20, "--output-path", "run", "--max-requests", 10,
         )  # fmt: skip
-        done = vibe(*command)
+        done = quick(*command)
         assert done.returncode == 3 and "--max-requests" in done.stderr and "Traceback" not in done.stderr
         assert len(lines(tmp_path / "run" / "responses.jsonl")) == 10
 
@@ -80,21 +83,21 @@ def test_a_budget_of_requests_stops_the_run_and_keeps_what_was_answered(vibe: An
 PRICES = "prices: {input: 1000, output: 0, currency: EUR}\naudio_tokens_per_second: 10\n"  # 20 tokens a prompt: 0.02
 
 
-def test_a_budget_of_money_stops_the_run_and_a_larger_one_ends_it(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_a_budget_of_money_stops_the_run_and_a_larger_one_ends_it(quick: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         model, extractor = cards(tmp_path, server.url, PRICES)
         command = (
             "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
             "--permutations", 20, "--output-path", "run", "--model-args", "concurrency=2",
         )  # fmt: skip
-        done = vibe(*command, "--max-cost", 0.1)
+        done = quick(*command, "--max-cost", 0.1)
         assert done.returncode == 3 and "the budget of 0.1 is used up (--max-cost)" in done.stderr
         kept = len(lines(tmp_path / "run" / "responses.jsonl"))
         assert 5 <= kept <= 5 + 4  # those under way
-        vibe.json(*command, "--max-cost", 10)
+        quick.json(*command, "--max-cost", 10)
         assert len(lines(tmp_path / "run" / "responses.jsonl")) == 24
         missing = cards(tmp_path, server.url)[0]
-        assert "has no prices" in vibe.refuses(*command, "--max-cost", 1, "--model", missing)
+        assert "has no prices" in quick.refuses(*command, "--max-cost", 1, "--model", missing)
 
 
 def test_the_dry_run_estimates(quick: Any, tones: Path, tmp_path: Path) -> None:
@@ -117,31 +120,31 @@ def test_the_dry_run_estimates(quick: Any, tones: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_batch_invariance_is_checked_once_and_reported(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_batch_invariance_is_checked_once_and_reported(quick: Any, tones: Path, tmp_path: Path) -> None:
     with Loopback() as server:
         model, extractor = cards(tmp_path, server.url)
         command = (
             "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
             "--permutations", 20, "--output-path", "run",
         )  # fmt: skip
-        assert vibe.json(*command)["batch_check"] is None
+        assert quick.json(*command)["batch_check"] is None
         before = sum(server.seen()["asked"].values())
-        results = vibe.json(*command, "--check-batch-invariance", 5, "--no-hearing-check")
+        results = quick.json(*command, "--check-batch-invariance", 5, "--no-hearing-check")
         assert results["batch_check"] == {"requests": 5, "different": 0}
         assert sum(server.seen()["asked"].values()) - before == 5
-        vibe.json(*command, "--check-batch-invariance", 5)
+        quick.json(*command, "--check-batch-invariance", 5)
         assert sum(server.seen()["asked"].values()) - before == 5
         path = tmp_path / "run" / "responses.jsonl"  # as if another batch had changed the words
         path.write_text(path.read_text(encoding="utf-8").replace("A low voice", "A voice"), encoding="utf-8")
-        assert vibe.json(*command, "--check-batch-invariance", 24)["batch_check"]["different"] >= 4
+        assert quick.json(*command, "--check-batch-invariance", 24)["batch_check"]["different"] >= 4
 
 
 def test_a_key_reaches_no_file_and_no_message(
-    vibe: Any, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quick: Any, tones: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = "sk-secret-0123456789"
     monkeypatch.setenv("VIBE_TEST_KEY", key)
-    monkeypatch.setenv("OPENAI_LOG", "debug")
+    caplog.set_level(logging.DEBUG)
     with Loopback(key=key, rates={"bad_json": 0.2, "limited": 0.2}) as server:
         model, extractor = cards(tmp_path, server.url)
         for card in (model, extractor):
@@ -155,11 +158,12 @@ def test_a_key_reaches_no_file_and_no_message(
             "--model", model, "--extractor", extractor, "--tasks", "advisory", "--corpus", tones, "--tau", 1,
             "--permutations", 20, "--no-hearing-check", "--output-path", "run",
         )  # fmt: skip
-        said = [vibe(*command), vibe(*command, "--json")]
+        said = [quick(*command), quick(*command, "--json")]
         monkeypatch.setenv("VIBE_TEST_KEY", f"{key}-wrong")
-        said.append(vibe(*command, "--output-path", "other"))
+        said.append(quick(*command, "--output-path", "other"))
     assert [done.returncode in (0, 1) for done in said] == [True, True, False] and said[2].returncode == 3
     assert "[key]" in said[2].stderr
     assert not any(key in done.stdout + done.stderr for done in said)
+    assert "chat/completions" in caplog.text and key not in caplog.text
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 30 and not [path for path in files if key.encode() in path.read_bytes()]

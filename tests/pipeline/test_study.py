@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import QuickCommand, tone
+from tests.support import ROOT
 from vibe_harness.backends.protocol import BACKENDS
 from vibe_harness.pipeline import run as stages
 from vibe_harness.pipeline.study import cells_of, read_study, shard_of
@@ -74,6 +75,14 @@ def test_it_ends_in_the_leaderboard(finished, vibe):
     vibe("study", "voices.yaml", "--output-path", "whole", "--include-simulated", check=0)
     page = (vibe.folder / "whole/leaderboard/index.html").read_text(encoding="utf-8")
     assert "simulated" in page and "advisory" in page and "shopper" in page
+
+
+def test_the_study_that_the_documentation_gives_has_every_cell(tmp_path):
+    page = (ROOT / "docs" / "reproducing.md").read_text(encoding="utf-8")
+    (tmp_path / "vibe.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
+    cells = cells_of(read_study(tmp_path / "vibe.yaml"), tmp_path)
+    assert len({cell.name for cell in cells}) == 11 * 3 * 5
+    assert "qwen2.5-omni-3b/l2-arctic/story" in {cell.name for cell in cells}
 
 
 def test_every_model_is_loaded_once_and_what_is_done_is_left_alone(corpora, vibe, monkeypatch):

@@ -7,10 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from vibe_harness.errors import UserError
 
+Document = TypeVar("Document")
 PART = ".part"  # ends the name of a file that is not whole yet
 
 
@@ -36,6 +39,27 @@ def write_json(path: Path, data: Any) -> None:
     with written_aside(path) as aside:
         text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
         aside.write_text(text + "\n", encoding="utf-8", errors="replace")
+
+
+def read_document(path: Path, kind: TypeAdapter[Document], version: int, remedy: str) -> Document:
+    """Read a JSON file whose field `format` is its version.
+
+    Raises UserError where it is missing or broken, or of another version; then it says the remedy.
+    """
+    data = read_json(path)
+    if isinstance(data, dict) and data.get("format") != version:
+        raise UserError(f"{path}: of format {data.get('format')}, and this version reads {version}: {remedy}")
+    return checked_document(path, kind, data)
+
+
+def checked_document(path: Path, kind: TypeAdapter[Document], data: Any) -> Document:
+    """What a JSON file holds, typed. Raises UserError with the first field that is not as it should be."""
+    try:
+        return kind.validate_python(data)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = [str(path), *([".".join(map(str, fault["loc"]))] if fault["loc"] else [])]
+        raise UserError(f"{': '.join(place)}: {fault['msg']}") from None
 
 
 def read_json(path: Path) -> Any:

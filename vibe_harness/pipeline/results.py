@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
-from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import read_json, write_json
+from vibe_harness.pipeline.files import read_document, write_json
 from vibe_harness.pipeline.words import Modality
 from vibe_harness.records import AnswerBy, Score
 
@@ -162,11 +161,4 @@ def write_results(path: Path, results: Results) -> None:
 
 def read_results(path: Path) -> Results:
     """Read results.json. Raises UserError where it is missing, broken, or of another format."""
-    data = read_json(path)
-    if isinstance(data, dict) and data.get("format") != FORMAT:
-        raise UserError(f"{path}: results of format {data.get('format')}, and this version reads {FORMAT}: score again")
-    try:
-        return _RESULTS.validate_python(data)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise UserError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    return read_document(path, _RESULTS, FORMAT, "score again")

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import filelock
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import PART, read_json, write_json
+from vibe_harness.pipeline.files import PART, checked_document, read_json, write_json
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.words import Modality
 from vibe_harness.records import AnswerBy
@@ -165,11 +165,7 @@ class RunFolder:
 
     def record(self) -> RunRecord:
         """What run.json says of the run. Raises UserError where there is none, or where another version wrote it."""
-        try:
-            return _RECORD.validate_python(self.read()["record"])
-        except ValidationError as error:
-            fault = error.errors()[0]
-            raise UserError(f"{self.asked}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        return checked_document(self.asked, _RECORD, self.read()["record"])
 
     def question(self) -> dict[str, Any]:
         """What makes this run another run: see `claim`. Raises UserError as `record` does."""

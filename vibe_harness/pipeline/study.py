@@ -15,7 +15,7 @@ from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import Card, Name
 from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_yaml
-from vibe_harness.corpora.registry import find_corpus
+from vibe_harness.corpora.registry import SUFFIXES, find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.journal import journal_lines
 from vibe_harness.pipeline.prepare import Question
@@ -34,7 +34,9 @@ class StudyModel(Card):
 
     @property
     def label(self) -> str:
-        return self.name or Path(self.model).stem.replace(":", "-")
+        path = Path(self.model)
+        own = path.stem if path.suffix in (".yaml", ".yml") else path.name  # qwen2.5-omni-3b is a name to its end
+        return self.name or own.replace(":", "-")
 
 
 class Study(Card):
@@ -152,7 +154,9 @@ def cells_of(study: Study, output: Path) -> list[Cell]:
 
 def _corpus_label(name: str) -> str:
     path = Path(name)
-    return path.resolve().parent.name if path.stem == "manifest" and path.suffix else path.stem
+    if path.suffix.lower() not in SUFFIXES:
+        return path.name
+    return path.resolve().parent.name if path.stem == "manifest" else path.stem
 
 
 def shard_of(cells: Sequence[Cell], number: int, count: int) -> list[Cell]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 
-from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import read_json, write_json
+from vibe_harness.pipeline.files import read_document, write_json
 from vibe_harness.pipeline.run_folder import RunFolder
 
 FORMAT = 1
@@ -213,11 +212,4 @@ def read_run_validation(run: RunFolder) -> RunValidation | None:
     path = run.path / FILE
     if not path.exists():
         return None
-    data = read_json(path)
-    if isinstance(data, dict) and data.get("format") != FORMAT:
-        raise UserError(f"{path}: of format {data.get('format')}, and this version reads {FORMAT}: score again")
-    try:
-        return _RUN.validate_python(data)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise UserError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    return read_document(path, _RUN, FORMAT, "score again")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import Attribute
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import read_json, write_json
+from vibe_harness.pipeline.files import read_document, write_json
 from vibe_harness.records import Reading
 
 FORMAT = 1
@@ -129,14 +129,7 @@ def read_sample(folder: Path) -> Sample:
     path = sample_path(folder)
     if not path.is_file():
         raise UserError(f"{folder}: holds no sample: draw one with 'vibe-harness validate-extraction sample'")
-    data = read_json(path)
-    if isinstance(data, dict) and data.get("format") != FORMAT:
-        raise UserError(f"{path}: a sample of format {data.get('format')}, and this version reads {FORMAT}")
-    try:
-        sample = _SAMPLE.validate_python(data)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        raise UserError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    sample = read_document(path, _SAMPLE, FORMAT, "use the version that drew it")
     if sample.sealed().id != sample.id:
         raise UserError(f"{path}: was edited since it was drawn: draw it again with the same runs and seed")
     return sample

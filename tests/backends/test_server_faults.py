@@ -1,0 +1,213 @@
+"""The `openai` backend against a server that misbehaves as scripted, and when it is stopped."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.backends.asking import answers, ask, model_card, tone
+from tests.loopback import FINAL, TRANSIENT, Loopback, Script
+from tests.support import ROOT, hears_interrupts
+from vibe_harness.backends import dispatch
+from vibe_harness.backends.chat_reply import read_reply
+from vibe_harness.backends.dispatch import Slots, asked_wait
+from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.errors import EngineError
+from vibe_harness.records import Outcome, Request, Response
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "FIRST_WAIT_S", 0.02)
+
+
+EXPECTED = {
+    "bad_request": Outcome.ERROR, "bad_json": Outcome.ERROR, "not_json": Outcome.ERROR, "no_choices": Outcome.ERROR,
+    "error_in_200": Outcome.ERROR, "odd_finish": Outcome.ERROR, "filtered": Outcome.BLOCKED,
+    "refused": Outcome.REFUSED, "empty": Outcome.EMPTY, "blank": Outcome.EMPTY, "length": Outcome.TRUNCATED,
+    "length_empty": Outcome.EMPTY, "well": Outcome.OK,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
+    endings = [name for name in FINAL if name != "prompt_filtered"]  # that one is Gemini's
+    rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}
+    waves = [tone(pitch) for pitch in (110, 220, 440, 880)]
+    with Loopback(rates=rates, seed=5, hang_s=30.0) as server:
+        got = answers(server.url, (ask(i, waves[i % 4]) for i in range(2000)), timeout_s=10.0)
+        seen = server.seen()
+    assert sorted(r.request for r in got) == sorted(f"r{i}" for i in range(2000))
+    played = seen["played"]
+    expected: Counter[Outcome] = Counter()
+    for ending, count in played.items():
+        if ending not in TRANSIENT:
+            expected[EXPECTED[ending]] += count
+    assert Counter(r.outcome for r in got) == expected
+    assert set(played) == {*endings, *TRANSIENT, "well"}
+    # Nothing is asked twice without need: once each, and once more for each transient fault that was played.
+    transient = sum(count for ending, count in played.items() if ending in TRANSIENT)
+    assert len(seen["asked"]) == 2000 and sum(seen["asked"].values()) == 2000 + transient
+    assert seen["most"] <= 32
+    for response in got:
+        assert (response.error is not None) == (response.outcome is Outcome.ERROR)
+
+
+def test_a_fault_that_stays_is_an_error_after_the_last_retry() -> None:
+    rates = {name: 0.02 for name in TRANSIENT if name != "timeout"}
+    with Loopback(rates=rates, times=-1, seed=1) as server:
+        got = answers(server.url, [ask(i) for i in range(300)], max_retries=2)
+        seen = server.seen()
+    bad = sum(seen["played"][name] for name in rates)
+    errors = [r for r in got if r.outcome is Outcome.ERROR]
+    assert len(errors) == bad / 3 > 10 and all("asked 3 times" in str(r.error) for r in errors)
+    assert max(seen["asked"].values()) == 3
+
+
+def test_a_server_gone_for_good_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "HOPELESS_AFTER", 10)
+    with Loopback(latency_s=0.01) as server:
+        engine = OpenAIEngine(model_card(server.url, concurrency=4, max_retries=1), [])
+        got = 0
+        with pytest.raises(EngineError, match="10 requests in a row failed"):
+            for response in engine.generate(ask(i) for i in range(100_000)):
+                got += response.outcome is Outcome.OK
+                if got == 20:
+                    server.stop()
+        engine.close()
+    assert 20 <= got < 40
+
+
+def test_a_server_that_hears_no_audio_at_all_stops_the_run() -> None:
+    with Loopback(rates={"bad_request": 1.0}) as server, pytest.raises(EngineError, match="this clip is too short"):
+        answers(server.url, (ask(i, tone(200)) for i in range(1000)))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [None, [], "text", {}, {"choices": None}, {"choices": [None]}, {"choices": [{"message": None}]},
+     {"choices": [{"message": {"content": ["part"]}, "finish_reason": "stop"}]},
+     {"choices": [{"message": {"content": "x"}, "finish_reason": None}]},
+     {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}] * 2}],
+)  # fmt: skip
+def test_a_malformed_reply_is_an_error(reply: Any) -> None:
+    assert read_reply("r", reply, 0.1).outcome is Outcome.ERROR
+
+
+@pytest.mark.slow
+def test_requests_are_drawn_as_there_is_room_and_memory_stays_flat() -> None:
+    drawn = 0
+
+    def source() -> Iterator[Request]:
+        nonlocal drawn
+        for i in range(1000):
+            drawn += 1
+            yield ask(i)
+
+    with Loopback() as server:
+        engine = OpenAIEngine(model_card(server.url, concurrency=8), [])
+        sizes = []
+        tracemalloc.start()
+        for done, _ in enumerate(engine.generate(source()), 1):
+            assert drawn - done <= 10
+            if done in (300, 950):
+                gc.collect()
+                sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        engine.close()
+    assert done == 1000 and sizes[1] - sizes[0] < 300_000  # one kept request would be 650 kB and more
+
+
+def test_stopping_early_cancels_what_is_under_way() -> None:
+    with Loopback(latency_s=300.0) as server:
+        engine = OpenAIEngine(model_card(server.url, timeout_s=300.0), [])
+        start = time.monotonic()
+        stream = engine.generate([ask(i) for i in range(100)])
+        with pytest.raises(RuntimeError, match="enough"):
+            raise_after(stream)
+        stream.close()
+        engine.close()
+        assert time.monotonic() - start < 60
+
+
+def raise_after(stream: Iterator[Response]) -> None:
+    def stop(*_: object) -> None:
+        raise RuntimeError("enough")
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    next(stream)
+
+
+def test_ctrl_c_ends_the_process_promptly() -> None:
+    code = (
+        "import sys, pathlib; sys.path.insert(0, '.')\n"
+        "from tests.backends.asking import OpenAIEngine, model_card, ask\n"
+        "e = OpenAIEngine(model_card(sys.argv[1], timeout_s=300.0), [])\n"
+        "list(e.generate(ask(i) for i in range(100)))"
+    )
+    with Loopback(latency_s=300.0) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, server.url],
+            stderr=subprocess.PIPE,
+            cwd=ROOT,
+            preexec_fn=hears_interrupts,
+        )
+        while not server.seen()["most"]:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        assert process.returncode != 0 and b"KeyboardInterrupt" in error
+
+
+def test_a_crowded_server_gets_fewer_requests_at_once() -> None:
+    with Loopback(at_once=6, latency_s=0.02) as server:
+        got = answers(server.url, (ask(i) for i in range(400)), max_retries=12)
+        seen = server.seen()
+    assert {r.outcome for r in got} == {Outcome.OK}
+    assert seen["played"]["crowded"] < 120  # without adapting, four fifths of all calls would come back
+
+
+def test_slots_halve_once_a_round_and_grow_by_one_a_round() -> None:
+    slots = Slots(16)
+    slots.crowded(sent_at=1.0, now=2.0)
+    slots.crowded(sent_at=1.5, now=2.1)  # was under way at the cut
+    assert slots.limit == 8
+    for _ in range(8):
+        slots.answered()
+    assert 8.9 < slots.limit <= 9
+    for _ in range(1000):
+        slots.answered()
+    assert slots.limit == 16
+
+
+def test_retry_after_is_seconds_or_a_date() -> None:
+    now = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
+    assert asked_wait({}, now) is None and asked_wait({"retry-after": "soon"}, now) is None
+    assert asked_wait({"retry-after": "1.5"}, now) == 1.5 and asked_wait({"retry-after": "-3"}, now) == 0
+    assert asked_wait({"retry-after": "Mon, 30 Nov 2026 12:01:00 GMT"}, now) == 60
+    assert asked_wait({"retry-after": "Mon, 30 Nov 2026 11:00:00 GMT"}, now) == 0
+
+
+def test_retry_after_is_waited_out() -> None:
+    with Loopback(rates={"busy": 1.0}, retry_after="0.6") as server:
+        start = time.monotonic()
+        assert [r.outcome for r in answers(server.url, [ask(1)])] == [Outcome.OK]
+        assert time.monotonic() - start > 0.6
+
+
+def test_the_stand_in_draws_endings_at_their_rates() -> None:
+    script = Script(rates={"busy": 0.3, "empty": 0.1}, seed=2)
+    drawn = Counter(script.ending(str(i)) for i in range(5000))
+    assert abs(drawn["busy"] / 5000 - 0.3) < 0.03 and abs(drawn["empty"] / 5000 - 0.1) < 0.02
