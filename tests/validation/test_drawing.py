@@ -18,6 +18,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.extraction.protocol import EXTRACTORS
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import write_sums
 from vibe_harness.records import Extraction, Reading, Response
 from vibe_harness.validation.drawing import draw
 from vibe_harness.validation.sample import read_sample, write_sample
@@ -91,6 +92,9 @@ def test_only_responses_that_hold_text_are_drawn(run: Path, tmp_path: Path) -> N
     for record, outcome in zip(records, ["blocked", "error", "empty", "refused", "truncated"], strict=False):
         record["outcome"] = outcome
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    with pytest.raises(UserError, match=r"responses\.jsonl: not as when the run was scored"):
+        draw([run], tmp_path)
+    write_sums(RunFolder(run))
     drawn = requests([run], tmp_path, per_cell=1000)
     assert drawn == {record["request"] for record in records[4:] if record["text"]}
 
@@ -161,6 +165,7 @@ def changed_card(run: Path) -> None:
     asked = json.loads(RunFolder(run).asked.read_text(encoding="utf-8"))
     asked["record"]["tasks"][0]["digest"] = "another"
     RunFolder(run).asked.write_text(json.dumps(asked), encoding="utf-8")
+    write_sums(RunFolder(run))
 
 
 def test_two_versions_of_a_task_are_not_mixed(run: Path, tmp_path: Path) -> None:
@@ -177,6 +182,7 @@ def test_where_nothing_could_be_read_there_is_nothing_to_judge(run: Path, tmp_pa
     table = pq.read_table(path)
     readings = pa.array(["unparsed"] * len(table)).dictionary_encode()
     pq.write_table(table.set_column(table.schema.get_field_index("reading"), "reading", readings), path)
+    write_sums(RunFolder(run))
     with pytest.raises(UserError, match="nothing to judge"):
         draw([run], tmp_path)
 

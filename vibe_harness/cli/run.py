@@ -127,8 +127,8 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     if as_json:
         print_json([to_json(one) for one in results])
     for prepared in found:
-        page = prepared.folder / "report.html"
-        write_run_page(RunFolder(prepared.folder), page, progress)
+        folder = RunFolder(prepared.folder)
+        write_run_page(folder, folder.page, progress)
         if not as_json:
-            echo(f"Page: {page}")
+            echo(f"Page: {folder.page}")
     return exit_code(results)

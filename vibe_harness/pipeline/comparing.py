@@ -15,6 +15,7 @@ from vibe_harness.metrics.registry import Settings
 from vibe_harness.metrics.tables import Cells, Speakers, attributes_of, cell_counts, speakers_of
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.pipeline.score import read_frame, settings_for
+from vibe_harness.pipeline.sums import check_sums
 from vibe_harness.records import Outcome, Reading
 from vibe_harness.stats.adjust import adjusted
 from vibe_harness.stats.comparison import Comparison, compare
@@ -72,6 +73,7 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
     for folder in folders:
         if not folder.observations.is_file():
             raise UserError(f"{folder.path}: nothing to compare yet: finish the run with the command that started it")
+        check_sums(folder)
     alike, changed = _same_clips(*folders)
     if not alike:
         raise UserError(f"{before} and {after} have no clip in common: runs over the same clips are needed")

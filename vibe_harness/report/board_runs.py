@@ -10,10 +10,8 @@ from typing import Any
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, read_results
+from vibe_harness.pipeline.results import Results, read_scored
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
-
-NO_SCORES = "no scores yet: finish the run with the command that started it, or score it with `vibe-harness score`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +69,7 @@ def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) 
 def _read(path: Path) -> Entry:
     folder = RunFolder(path)
     record, asked = folder.record(), folder.question()
-    if not folder.results.is_file():
-        raise UserError(NO_SCORES)
-    return Entry(path=path, results=read_results(folder.results), record=record, asked=asked)
+    return Entry(path=path, results=read_scored(folder), record=record, asked=asked)
 
 
 def _places(entry: Entry) -> list[list[str]]:

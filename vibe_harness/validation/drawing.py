@@ -21,6 +21,7 @@ from vibe_harness.pipeline.generate import final_responses
 from vibe_harness.pipeline.ids import Place, Planned
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.pipeline.sums import check_sums
 from vibe_harness.records import Clip, Outcome, Reading, Response
 from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, SampledRun, SampledTask
 
@@ -112,6 +113,7 @@ def _open(path: Path) -> _Run:
     record = folder.record()
     columns = [GROUP_PREFIX + name for name in record.dimensions]
     table = _read(folder, ["request", "task", "variant", "clip", *columns])
+    check_sums(folder)
     rows = table.to_pandas().drop_duplicates("request").astype(object)
     asked = {row[0]: row[1:] for row in rows[["request", "task", "variant", "clip"]].itertuples(index=False, name=None)}
     final = final_responses(folder.responses, Planned(asked.items()))
