@@ -32,6 +32,22 @@ class Column:
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
 
     @property
+    def mean_over(self) -> str:
+        """What the figures are means over: all attributes, each model's "own" (not compared), or the "shared" ones.
+
+        Empty where they are no means over attributes.
+        """
+        if self.metric != MAIN:
+            return ""
+        return "shared" if self.common else "all" if self.compared else "own"
+
+    @property
+    def heading(self) -> str:
+        """The label, and what sets its figures apart from full scores."""
+        told = {"own": " (not compared)", "shared": " (shared attributes)"}
+        return self.label + told.get(self.mean_over, "")
+
+    @property
     def key(self) -> tuple[str, str, str, str | None]:
         """What must be alike for two columns to hold the same measurement."""
         return self.task, self.metric, self.variant, self.digest
@@ -153,7 +169,7 @@ def build_board(entries: Sequence[Entry], left_out: Sequence[LeftOut] = (), publ
         }
         alike = [other for there, other in drafts.items() if there[:2] == place[:2]]
         blocks.append(_block(place, draft, found, labels, _apart(draft, alike)))
-    return Board(blocks=(*blocks, *published), family=family, left_out=tuple(lines))
+    return Board(blocks=(*blocks, *published), family=family, left_out=tuple(dict.fromkeys(lines)))
 
 
 def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, str, str], _Draft]:
@@ -191,6 +207,7 @@ def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
         **dict(flat("", asked)),
         "tau": str(entry.results.tau),
         "permuted within": ", ".join(within) or "nothing",
+        "evened out over": ", ".join(entry.record.strata) or "nothing",
     }
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, read_scored
+from vibe_harness.pipeline.results import Results, read_scored, to_json
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.records import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,13 @@ class Entry:
 
 
 def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) -> tuple[list[Entry], list[LeftOut]]:
-    """The runs that can be shown, in the order given, and what is left out.
+    """The runs that can be shown and what is left out, both in an order that does not hang on the order given.
 
+    Of several runs of one question the one with the most answers is shown, then the one with the most permutations.
     simulated: show runs of simulated models too.
     """
-    entries: list[Entry] = []
+    found: list[Entry] = []
     left_out: list[LeftOut] = []
-    seen: dict[str, Path] = {}
     with progress.stage("reading runs", len(paths)) as tick:
         for path in paths:
             tick(1)
@@ -57,13 +58,27 @@ def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) 
             if entry.results.simulated and not simulated:
                 left_out.append(LeftOut(path, "a simulated model, shown only with --include-simulated"))
                 continue
-            same = digest([dict(entry.asked), entry.results.tau, _places(entry)])
-            if same in seen:
-                left_out.append(LeftOut(path, f"the same run as {seen[same].name}, which is shown"))
-                continue
-            seen[same] = path
-            entries.append(entry)
-    return entries, left_out
+            found.append(entry)
+    shown: dict[str, Entry] = {}
+    for entry in sorted(found, key=_order):
+        first = shown.setdefault(digest([dict(entry.asked), entry.results.tau, _places(entry)]), entry)
+        if first.results == entry.results and first is not entry:
+            left_out.append(LeftOut(entry.path, f"the same run as {first.path.name}, which is shown"))
+        elif first is not entry:
+            words = f"another run of the same question as {first.path.name}, which is shown"
+            left_out.append(LeftOut(entry.path, words))
+    return list(shown.values()), sorted(left_out, key=lambda one: (str(one.path), one.why))
+
+
+def _order(entry: Entry) -> tuple[Any, ...]:
+    """Where a run comes among others: by what it is, and by its path where it is what another is."""
+    results = entry.results
+    groups = [group for task in results.tasks for group in task.groups.values()]
+    answered = sum(group.requests - group.outcomes.get(Outcome.ERROR, 0) for group in groups)
+    return (
+        results.model.casefold(), results.model, results.corpus, digest(dict(entry.asked)), -answered,
+        -results.permutations, digest(to_json(results)), str(entry.path),
+    )  # fmt: skip
 
 
 def _read(path: Path) -> Entry:
