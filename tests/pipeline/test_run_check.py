@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.pipeline.test_run_folder import RUN, finished, lines, rewrite, vibe, with_field
+from vibe_harness.pipeline.results import keep_results, read_results
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.sums import write_sums
 
@@ -153,6 +154,34 @@ def test_an_edited_figure_is_seen_even_where_its_checksum_is_new(vibe, change, p
 def test_scores_of_other_settings_are_made_anew_with_these(vibe):
     vibe("score", "out", "--tau", "2", "--seed", "9", "--permutations", "29", "--also-test", "version-1,version-2")
     vibe("run-check", "out", check=0)
+
+
+def test_a_page_is_never_older_than_the_scores_beside_it(vibe):
+    page = vibe.folder / "out" / "report.html"
+    before = page.read_text(encoding="utf-8")
+    vibe(*RUN, "--output-path", "out")
+    assert page.read_text(encoding="utf-8") == before
+    vibe("score", "out", "--tau", "1", "--permutations", "19")
+    data = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
+    shown = page.read_text(encoding="utf-8")
+    assert shown != before and f"{data['tasks'][0]['scores'][0]['value']:.1f}" in shown
+    vibe("report", "out", check=0)
+    assert page.read_text(encoding="utf-8") == shown
+    page.unlink()
+    vibe("score", "out", "--tau", "3", "--permutations", "19")  # where there was no page there is none
+    assert not page.exists()
+
+
+def test_a_page_of_other_scores_goes_where_no_new_one_is_written(vibe, monkeypatch):
+    page = vibe.folder / "out" / "report.html"
+    score = ("--tau", "3", "--permutations", "19")
+    folder = RunFolder(vibe.folder / "out")
+    keep_results(folder, read_results(folder.results))
+    assert page.exists()  # nothing has changed
+    rewrite(folder.engines, lambda records: [*records, records[0]])
+    monkeypatch.setattr("vibe_harness.api.write_report", lambda *_, **__: None)
+    vibe("score", "out", *score)
+    assert not page.exists()
 
 
 def test_checksums_are_those_of_sha256sum(vibe):
