@@ -32,6 +32,7 @@ def test_a_change_is_signed_and_paired_over_the_same_clips(runs):
     back = compare_runs(runs / "weak", runs / "strong", tau=2).compared[0].whole
     assert back.difference == pytest.approx(-task.whole.difference)
     assert not found.warnings and not found.not_compared
+    assert (found.before, found.after) == ("simulated (args.strength 0.9)", "simulated (args.strength 0.0)")
 
 
 def test_a_run_does_not_differ_from_itself(runs):

@@ -81,6 +81,20 @@ def test_a_run_named_twice_counts_once(run: Path, tmp_path: Path) -> None:
     assert len(sample.responses) == 20
 
 
+def test_two_strengths_of_one_model_are_two_models(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    evaluate("simulated", ["advisory", "story"], "demo", limit=48, tau=1, permutations=9, output_path=other,
+             model_args={"strength": 0.9})  # fmt: skip
+    sample, notes = draw([run, other], tmp_path)
+    first, second = (one.model for one in sample.runs)
+    assert first.startswith("simulated (args.breakage_rate 0.3, args.strength ") and second.endswith(" 0.9)")
+    counts = Counter((response.run, response.task, response.dimension) for response in sample.responses)
+    assert set(counts.values()) == {5} and len(counts) == 8  # two models, two tasks, two dimensions
+    assert {one.request for one in sample.responses if one.run == 0} == requests([run], tmp_path)
+    _, notes = draw([run, other], tmp_path, per_cell=1000)
+    assert len({note for note in notes if "strength 0.9" in note}) == 4
+
+
 def test_a_cell_that_comes_out_short_is_named(run: Path, tmp_path: Path) -> None:
     _, notes = draw([run], tmp_path, per_cell=1000)
     assert any("simulated, story by gender" in note and "instead of 1000" in note for note in notes)

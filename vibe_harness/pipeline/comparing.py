@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.balance import balance_of
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.metrics.tables import Cells, Speakers, attributes_of, cell_counts, speakers_of
+from vibe_harness.pipeline.naming import told_apart
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.pipeline.score import read_frame, settings_for
 from vibe_harness.pipeline.sums import check_sums
@@ -90,10 +92,13 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
         for variant in task.variants
         for dimension in dimensions
     ]
+    models = [folder.question()["model"] for folder in folders]
+    labels = told_apart({digest(one): (record.model.model, one) for record, one in zip(records, models, strict=True)})
+    names = [labels[digest(one)] for one in models]
     p_values = adjusted([one.whole.p_value for one in compared], [None] * len(compared))
     return RunComparison(
-        before=records[0].model.model,
-        after=records[1].model.model,
+        before=names[0],
+        after=names[1],
         tau=tau,
         compared=tuple(replace(one, adjusted=p) for one, p in zip(compared, p_values, strict=True)),
         not_compared=tuple(refused),

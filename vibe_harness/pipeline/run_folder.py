@@ -207,6 +207,9 @@ class RunFolder:
                 f"{self.path}: made in run format {data.get('format')}, and this version reads formats 1 to {FORMAT}: "
                 "use the version that made it, or run again into another folder"
             )
+        for name in ("model", "tasks", "extractor"):
+            if not isinstance(data["asked"].get(name), dict):
+                raise UserError(f"{self.asked}: not the record of a run: it does not say which {name} was asked")
         return data
 
 

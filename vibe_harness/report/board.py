@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from vibe_harness.cards.digest import digest
+from vibe_harness.pipeline.naming import flat
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
-from vibe_harness.report.board_runs import Entry, LeftOut, flat, model_labels
+from vibe_harness.report.board_runs import Entry, LeftOut, model_labels
 from vibe_harness.report.html import digits_of
 from vibe_harness.report.stars import Family, family_of, stars, tested
 

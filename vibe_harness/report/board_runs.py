@@ -9,6 +9,7 @@ from typing import Any
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
+from vibe_harness.pipeline.naming import told_apart
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, read_scored, to_json
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
@@ -93,23 +94,7 @@ def _places(entry: Entry) -> list[list[str]]:
 
 def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
     """Identity -> what its row is called: the model's name, and what tells it from others of that name."""
-    named: dict[str, dict[str, dict[str, str]]] = {}
-    for entry in entries:
-        facts = dict(flat("", {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")}))
-        named.setdefault(entry.results.model, {})[entry.identity] = facts
-    labels = {}
-    for name, identities in named.items():
-        keys = sorted({key for facts in identities.values() for key in facts})
-        differing = [key for key in keys if len({facts.get(key) for facts in identities.values()}) > 1]
-        for identity, facts in identities.items():
-            told = ", ".join(f"{key} {facts.get(key, 'not set')}" for key in differing)
-            labels[identity] = f"{name} ({told})" if told else name
-    return labels
-
-
-def flat(prefix: str, value: Any) -> list[tuple[str, str]]:
-    """Nested settings as (dotted name, text)."""
-    if isinstance(value, Mapping):
-        names = {key: f"{prefix}.{key}" if prefix and key != prefix else str(key) for key in value}
-        return [pair for key, inner in value.items() for pair in flat(names[key], inner)]
-    return [(prefix, str(value))]
+    return told_apart({
+        entry.identity: (entry.results.model, {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")})
+        for entry in entries
+    })  # fmt: skip
