@@ -55,6 +55,7 @@ def command(
 
     Exits with 0 where all of it (or of the shard) is done, else with 1.
     """
+    from vibe_harness.cli.stopping import kept_words, when_stopped
     from vibe_harness.cli.terminal import TerminalProgress, print_json
     from vibe_harness.pipeline.study import cells_of, progress_of, read_study, shard_of
     from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
@@ -69,7 +70,8 @@ def command(
         if not as_json:
             echo(f"{other}: {copied} run folders copied, {here} were here already")
     if not (status or merge):
-        run_cells(own, kept, TerminalProgress(), trust_remote_code=trust_remote_code)
+        with when_stopped(lambda: kept_words([cell.folder for cell in own], output)):
+            run_cells(own, kept, TerminalProgress(), trust_remote_code=trust_remote_code)
     failures = kept.failures()
     found = [progress_of(cell, failures) for cell in own]
     if as_json:
