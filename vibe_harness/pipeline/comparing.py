@@ -131,12 +131,13 @@ def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord]
 
 
 def _same_clips(before: RunFolder, after: RunFolder) -> tuple[set[str], list[str]]:
-    """Clips whose sound is the same in both runs; and a line on those that are not."""
+    """Clips whose sound is the same in both runs, or that one of them asked in words; and a line on the others."""
     import pandas as pd
 
     tables = [pd.read_parquet(folder.clips, columns=["clip", "waveform"]) for folder in (before, after)]
     first, second = (dict(zip(table["clip"], table["waveform"], strict=True)) for table in tables)
-    alike = {clip for clip, waveform in first.items() if second.get(clip) == waveform}
+    in_words = {clip for clip in first.keys() & second.keys() if not (first[clip] and second[clip])}
+    alike = in_words | {clip for clip, waveform in first.items() if second.get(clip) == waveform}
     lines = []
     if other := sum(1 for clip in first if clip in second) - len(alike):
         lines.append(f"{other} clips sound otherwise in the second run and are left out")
