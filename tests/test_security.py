@@ -17,6 +17,8 @@ from tests.cli.conftest import QuickCommand, tone
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import UserError
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import write_sums
 
 RUN = ("--model", "simulated", "--tau", "2", "--permutations", "19", "--corpus", "m.csv")
 KEY = "sk-4f9a1c77deadbeef"
@@ -76,9 +78,10 @@ def test_a_metrics_code_runs_only_at_the_persons_word_and_no_run_folder_brings_i
     assert done.returncode in (0, 1) and ran.exists(), done.stderr
     ran.unlink()
     assert "--trust-remote-code" in vibe.refuses("score", "out")
-    for verb in ("run-check", "report"):
-        vibe(verb, "out", check=0)
+    vibe("report", "out", check=0)
+    assert "--trust-remote-code" in vibe("run-check", "out", check=1).stdout  # what was not made anew is not proved
     assert not ran.exists()
+    vibe("run-check", "out", "--trust-remote-code", check=0)
     assert vibe("score", "out", "--tau", "2", "--trust-remote-code").returncode in (0, 1)
 
 
@@ -239,6 +242,7 @@ def test_pages_run_nothing_that_an_answer_a_value_or_a_name_holds(vibe):
     data["corpus"] = HOSTILE
     data["tasks"][0]["warnings"] = [HOSTILE]
     results.write_text(json.dumps(data), encoding="utf-8")
+    write_sums(RunFolder(vibe.folder / "out"))
     vibe("report", "out", check=0)
     vibe("leaderboard", "out", "--include-simulated", "--output", "board")
     pages = [*(vibe.folder / "out").glob("*.html"), *(vibe.folder / "board").rglob("*.html")]

@@ -13,7 +13,7 @@ from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.prepare import Question, prepare
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, write_results
+from vibe_harness.pipeline.results import Results, keep_results
 from vibe_harness.pipeline.run import run_all
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
@@ -127,7 +127,7 @@ def score(
     trust_remote_code: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Score the run folder `run` again, without a model; the scores replace those in its results.json.
+    """Score the run folder `run` again, without a model; the scores replace those in its results.json, and its page.
 
     The arguments are the options of `vibe-harness score`. Raises UserError for what is no finished run.
     """
@@ -140,9 +140,12 @@ def score(
         also_test=known_tests(also_test),
         trust_remote_code=trust_remote_code,
     )
+    shown = folder.page.exists()
     with folder.locked():
         results = score_run(folder, settings, dimensions, progress or Progress())
-        write_results(folder.results, results)
+        keep_results(folder, results)
+    if shown:
+        write_report(run, progress=progress)
     return results
 
 
@@ -160,17 +163,22 @@ def values(run: str | Path, attribute: str, task: str | None = None, dimension: 
     return run_values(Path(run), attribute, task, dimension)
 
 
-def write_report(run: str | Path, output: str | Path | None = None, figures: str | Path | None = None) -> Path:
+def write_report(
+    run: str | Path,
+    output: str | Path | None = None,
+    figures: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Path:
     """Write the page of a run, by default report.html in its folder, and figures into a folder. Returns the page."""
     from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(Path(run))
-    path = Path(output) if output else folder.path / "report.html"
-    write_run_page(folder, path)
+    path = Path(output) if output else folder.page
+    write_run_page(folder, path, progress)
     if figures:
         from vibe_harness.report.run_figures import write_run_figures
 
-        write_run_figures(folder, Path(figures), Progress())
+        write_run_figures(folder, Path(figures), progress or Progress())
     return path
 
 
@@ -205,11 +213,11 @@ def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutation
     return compare_runs(Path(before), Path(after), tau=tau, permutations=permutations)
 
 
-def check_run(run: str | Path) -> CheckedRun:
+def check_run(run: str | Path, *, trust_remote_code: bool = False, progress: Progress | None = None) -> CheckedRun:
     """Whether a run folder is whole; see `vibe_harness.pipeline.run_check.check_run`."""
     from vibe_harness.pipeline import run_check
 
-    return run_check.check_run(RunFolder(Path(run)))
+    return run_check.check_run(RunFolder(Path(run)), progress, trust_remote_code=trust_remote_code)
 
 
 def power(

@@ -76,6 +76,23 @@ def test_a_killed_worker_costs_its_batch_a_retry_and_nothing_else(tmp_path: Path
     assert stored(tmp_path / "ray") == stored(tmp_path / "plain")
 
 
+@pytest.mark.slow
+@needs_ray
+def test_a_studys_cells_are_asked_on_the_cluster(tmp_path: Path) -> None:
+    models = "[{model: simulated, name: weak, model_args: {strength: 0}}, simulated]"
+    study = f"study: s\nmodels: {models}\ntasks: [advisory]\ncorpora: [demo]\ndimensions: [gender]\npermutations: 20\n"
+    (tmp_path / "s.yaml").write_text(study, encoding="utf-8")
+    assert vibe(tmp_path, "study", "s.yaml", "--output-path", "plain").returncode == 0
+    words = ("--output-path", "ray", "--executor", "ray", "--executor-args", "workers=2,batch=16")
+    done = vibe(tmp_path, "study", "s.yaml", *words)
+    assert done.returncode == 0, done.stderr + done.stdout
+    for cell in ("weak/demo/advisory", "simulated/demo/advisory"):
+        assert stored(tmp_path / "ray" / cell) == stored(tmp_path / "plain" / cell)
+        assert '"executor":"ray ' in (tmp_path / "ray" / cell / "engines.jsonl").read_text(encoding="utf-8")
+    merged = vibe(tmp_path, "study", "s.yaml", "--output-path", "plain", "--merge", "ray")
+    assert "2 were here already" in merged.stdout
+
+
 def kill_one(name: str) -> int:
     """Kill a Ray worker of ours that is at work, by the title that Ray gives its process. Returns its id, or 0."""
     for folder in Path("/proc").iterdir():

@@ -7,6 +7,8 @@ import pytest
 from vibe_harness import evaluate
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.comparing import compare_runs
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import write_sums
 
 STRONG, WEAK = 0.9, 0.0
 
@@ -30,6 +32,7 @@ def test_a_change_is_signed_and_paired_over_the_same_clips(runs):
     back = compare_runs(runs / "weak", runs / "strong", tau=2).compared[0].whole
     assert back.difference == pytest.approx(-task.whole.difference)
     assert not found.warnings and not found.not_compared
+    assert (found.before, found.after) == ("simulated (args.strength 0.9)", "simulated (args.strength 0.0)")
 
 
 def test_a_run_does_not_differ_from_itself(runs):
@@ -47,6 +50,7 @@ def changed(runs, tmp_path, change):
     data = json.loads(path.read_text(encoding="utf-8"))
     change(data)
     path.write_text(json.dumps(data), encoding="utf-8")
+    write_sums(RunFolder(copy))
     return copy
 
 
@@ -81,6 +85,7 @@ def test_clips_that_sound_otherwise_are_left_out(runs, tmp_path):
     clips = pd.read_parquet(other / "clips.parquet")
     clips.loc[:2, "waveform"] = "0"
     clips.iloc[:-1].to_parquet(other / "clips.parquet")
+    write_sums(RunFolder(other))
     found = compare_runs(runs / "strong", other, tau=2)
     assert found.compared[0].clips == 92
     assert found.warnings == (
@@ -89,6 +94,7 @@ def test_clips_that_sound_otherwise_are_left_out(runs, tmp_path):
     )
     clips["waveform"] = "0"
     clips.to_parquet(other / "clips.parquet")
+    write_sums(RunFolder(other))
     with pytest.raises(UserError, match="no clip in common"):
         compare_runs(runs / "strong", other)
 
@@ -103,7 +109,20 @@ def test_what_either_run_failed_on_is_left_out_of_both(runs, tmp_path):
     for name in rows.columns.difference(["raw", "values"]):
         rows[name] = rows[name].astype("category")
     rows.to_parquet(other / "observations.parquet")
+    write_sums(RunFolder(other))
     assert compare_runs(runs / "strong", other, tau=2).compared[0].clips == 91
+
+
+def test_a_run_that_is_not_as_it_was_scored_is_refused_by_name(runs, tmp_path):
+    other = changed(runs, tmp_path, lambda data: None)
+    with (other / "responses.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    for pair in ((runs / "strong", other), (other, runs / "strong")):
+        with pytest.raises(UserError, match=r"changed: responses\.jsonl: not as when the run was scored"):
+            compare_runs(*pair)
+    (other / "SHA256SUMS").unlink()
+    with pytest.raises(UserError, match="score it again with `vibe-harness score"):
+        compare_runs(runs / "strong", other)
 
 
 def test_a_folder_that_is_no_finished_run_is_refused(runs, tmp_path):

@@ -1,5 +1,6 @@
 """A run folder is proved whole, wherever it lies, and each fault is told in a line."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -7,18 +8,28 @@ import subprocess
 import sys
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.pipeline.test_run_folder import RUN, finished, lines, rewrite, vibe, with_field
+from vibe_harness.pipeline.results import keep_results, read_results
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import write_sums
 
 __all__ = ["finished", "vibe"]  # fixtures
 
 
-def faults(vibe, folder="out"):
-    done = vibe("run-check", folder, check=1)
+CHANGED = ": not as when the run was scored"
+
+
+def faults(vibe, *changed):
+    """The faults of the run folder, but for the line on files whose checksums differ: those are `changed`."""
+    done = vibe("run-check", "out", check=1)
     found = done.stdout.splitlines()
-    assert json.loads(vibe("run-check", folder, "--json").stdout)["faults"] == found
-    return found
+    assert json.loads(vibe("run-check", "out", "--json").stdout)["faults"] == found
+    assert [line.partition(CHANGED)[0] for line in found if CHANGED in line] == [", ".join(changed)] * bool(changed)
+    return [line for line in found if CHANGED not in line]
 
 
 def test_a_finished_run_is_whole(vibe):
@@ -32,7 +43,7 @@ def test_a_finished_run_is_whole(vibe):
 def test_a_torn_tail_is_named_and_mended_by_the_same_command(vibe, journal, tail):
     with (vibe.folder / "out" / journal).open("ab") as file:
         file.write(tail)
-    [fault] = faults(vibe)
+    [fault] = faults(vibe, journal)
     assert fault.startswith((f"{journal}:13: torn", f"{journal}:3: torn"))
     assert vibe(*RUN, "--output-path", "out").returncode in (0, 1)
     vibe("run-check", "out", check=0)
@@ -40,9 +51,9 @@ def test_a_torn_tail_is_named_and_mended_by_the_same_command(vibe, journal, tail
 
 def test_what_is_missing_is_counted_and_named(vibe):
     rewrite(vibe.folder / "out" / "responses.jsonl", lambda records: records[2:])
-    found = faults(vibe)
+    found = faults(vibe, "responses.jsonl")
     assert found[0].startswith("responses.jsonl: 2 of 12 planned requests have no outcome, the first: advisory, ")
-    assert "2 requests are not there as their responses have it" in found[1] and len(found) == 2
+    assert "2 of 12 requests are not there as their responses and ext" in found[1] and len(found) == 2
 
 
 def test_every_other_fault_of_the_responses_is_named_with_its_first_line(vibe):
@@ -52,7 +63,7 @@ def test_every_other_fault_of_the_responses_is_named_with_its_first_line(vibe):
         return [*records[:11], *stray, records[5], moved, records[11], {"not": "a record"}]
 
     rewrite(vibe.folder / "out" / "responses.jsonl", change)
-    found = faults(vibe)
+    found = faults(vibe, "responses.jsonl")
     for fault, said in zip(
         found,
         (
@@ -78,8 +89,117 @@ def test_failed_calls_are_an_outcome_and_counted(vibe):
 
 def test_an_answer_that_was_edited_has_no_reading(vibe):
     rewrite(vibe.folder / "out" / "responses.jsonl", with_field("text", "Activities: chess"))
+    unread, differing = faults(vibe, "responses.jsonl")
+    assert unread.startswith("extractions.jsonl: 1 answers have no reading of just that text")
+    assert "1 of 12 requests are not there as" in differing
+
+
+def scored_again(vibe):
+    """With checksums of what stands there now."""
+    vibe("score", "out", "--tau", "3", "--permutations", "19")
+
+
+@pytest.mark.parametrize("journal", ["extractions.jsonl", "responses.jsonl"])
+def test_a_reading_or_an_answer_that_was_changed_is_seen_also_after_scoring(vibe, journal):
+    def change(records):
+        said = next(record for record in records if "Activities" in record["text"] or record.get("raw"))
+        if journal == "extractions.jsonl":
+            said["raw"] = {"activity": ["chess"]}
+        else:
+            said["text"] += " Bye."
+        return records
+
+    rewrite(vibe.folder / "out" / journal, change)
+    assert "1 of 12 requests are not there as" in faults(vibe, journal)[-1]
+    scored_again(vibe)
+    assert "1 of 12 requests are not there as" in faults(vibe)[-1]
+
+
+@pytest.mark.parametrize("column", ["group_gender", "values", "attribute", "speaker"])
+def test_an_observation_that_was_changed_is_seen_even_where_its_checksum_is_new(vibe, column):
+    path = vibe.folder / "out" / "observations.parquet"
+    table = pq.read_table(path)
+    cells = table.column(column).to_pylist()
+    other = next((cell for cell in cells if cell != cells[0]), "another")
+    table = table.set_column(
+        table.column_names.index(column), column, pa.array([other, *cells[1:]], table.schema.field(column).type)
+    )
+    pq.write_table(table, path)
+    assert "1 of 12 requests are not there as" in faults(vibe, path.name)[0]
+    write_sums(RunFolder(vibe.folder / "out"))
+    assert "1 of 12 requests are not there as" in faults(vibe)[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda data: data["tasks"][0]["scores"][0].update(value=1.5), "tasks.0.scores.0.value: 1.5, and "),
+        (lambda data: data["tasks"][0].update(reliable=not data["tasks"][0]["reliable"]), "tasks.0.reliable: "),
+        (lambda data: data.update(simulated=False), "simulated: False, and True when scored anew"),
+        (lambda data: data.update(seed=7), "tasks.0.scores."),
+        (lambda data: data["tasks"][0]["scores"].pop(), "tasks.0.scores: "),
+    ],
+)
+def test_an_edited_figure_is_seen_even_where_its_checksum_is_new(vibe, change, place):
+    path = vibe.folder / "out" / "results.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    change(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    [fault] = faults(vibe, "results.json")
+    assert "not what its observations come to" in fault and place in fault and "score it again" in fault
+    write_sums(RunFolder(vibe.folder / "out"))
+    assert faults(vibe) == [fault]
+
+
+def test_scores_of_other_settings_are_made_anew_with_these(vibe):
+    vibe("score", "out", "--tau", "2", "--seed", "9", "--permutations", "29", "--also-test", "version-1,version-2")
+    vibe("run-check", "out", check=0)
+
+
+def test_a_page_is_never_older_than_the_scores_beside_it(vibe):
+    page = vibe.folder / "out" / "report.html"
+    before = page.read_text(encoding="utf-8")
+    vibe(*RUN, "--output-path", "out")
+    assert page.read_text(encoding="utf-8") == before
+    vibe("score", "out", "--tau", "1", "--permutations", "19")
+    data = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
+    shown = page.read_text(encoding="utf-8")
+    assert shown != before and f"{data['tasks'][0]['scores'][0]['value']:.1f}" in shown
+    vibe("report", "out", check=0)
+    assert page.read_text(encoding="utf-8") == shown
+    page.unlink()
+    vibe("score", "out", "--tau", "3", "--permutations", "19")  # where there was no page there is none
+    assert not page.exists()
+
+
+def test_a_page_of_other_scores_goes_where_no_new_one_is_written(vibe, monkeypatch):
+    page = vibe.folder / "out" / "report.html"
+    score = ("--tau", "3", "--permutations", "19")
+    folder = RunFolder(vibe.folder / "out")
+    keep_results(folder, read_results(folder.results))
+    assert page.exists()  # nothing has changed
+    rewrite(folder.engines, lambda records: [*records, records[0]])
+    monkeypatch.setattr("vibe_harness.api.write_report", lambda *_, **__: None)
+    vibe("score", "out", *score)
+    assert not page.exists()
+
+
+def test_checksums_are_those_of_sha256sum(vibe):
+    folder = vibe.folder / "out"
+    said = dict(reversed(line.split("  ")) for line in lines(folder / "SHA256SUMS"))
+    assert said == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.iterdir()
+        if path.name not in (".lock", "SHA256SUMS", "report.html")
+    }
+
+
+def test_a_run_that_was_scored_before_there_were_checksums_is_told_so(vibe):
+    (vibe.folder / "out" / "SHA256SUMS").unlink()
     [fault] = faults(vibe)
-    assert fault.startswith("extractions.jsonl: 1 answers have no reading of just that text")
+    assert "scored by an earlier version" in fault and "vibe-harness score out" in fault
+    scored_again(vibe)
+    vibe("run-check", "out", check=0)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +220,7 @@ def test_hashes_hold(vibe, change, said):
     data = json.loads(path.read_text(encoding="utf-8"))
     change(data)
     path.write_text(json.dumps(data), encoding="utf-8")
-    [fault] = faults(vibe)
-    assert said in fault
+    assert said in faults(vibe, "run.json")[0]
 
 
 @pytest.mark.parametrize("name", ["clips.parquet", "requests.parquet", "observations.parquet", "results.json"])
@@ -109,10 +228,11 @@ def test_a_file_that_is_missing_or_damaged_is_named(vibe, name):
     path = vibe.folder / "out" / name
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    [fault] = faults(vibe)
+    changed = [name] if name not in ("requests.parquet", "results.json") else []  # without which nothing is compared
+    [fault] = faults(vibe, *changed)
     assert name in fault and "Traceback" not in fault
     path.unlink()
-    [fault] = faults(vibe)
+    [fault] = faults(vibe, *changed)
     assert name in fault and "no such file" in fault
 
 
@@ -125,8 +245,8 @@ def test_a_changed_group_or_observation_is_seen(vibe):
     frame = pd.read_parquet(path)
     frame["outcome"] = "truncated"  # as no response ended
     frame.to_parquet(path)
-    found = faults(vibe)
-    assert "not the clips" in found[0] and "observations.parquet: 12 requests are not there" in found[1]
+    found = faults(vibe, "clips.parquet", "observations.parquet")
+    assert "not the clips" in found[0] and "observations.parquet: 12 of 12 requests are not there" in found[1]
 
 
 def test_what_is_no_run_folder_is_refused(vibe):

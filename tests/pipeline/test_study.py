@@ -146,6 +146,19 @@ def test_shards_run_apart_and_merged_are_the_whole(finished, vibe):
     assert "0 run folders copied" in again.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--executor", "rai"), "unknown executor 'rai'. Did you mean 'ray'"),
+        (("--executor", "ray", "--executor-args", "worker=2"), "no such argument. Did you mean 'workers'"),
+        (("--executor-args", "workers=2"), "the executor 'local' takes none"),
+    ],
+)
+def test_an_executor_that_is_none_is_told_before_anything_runs(corpora, vibe, words, said):
+    assert said in vibe.refuses("study", "voices.yaml", "--output-path", "none", *words)
+    assert not (vibe.folder / "none").exists()
+
+
 def test_what_fails_is_told_and_the_others_go_on(corpora, vibe):
     broken = corpora / "few" / "0-0.wav"
     whole = broken.read_bytes()

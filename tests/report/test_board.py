@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, pearsonr, spearmanr
 
 from tests.cli.conftest import QuickCommand
 from tests.cli.conftest import quick as quick
-from vibe_harness import evaluate
+from vibe_harness import evaluate, score
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import GroupCoverage, Results, TaskResult
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
@@ -25,6 +27,7 @@ from vibe_harness.records import Score
 from vibe_harness.report.board import Board, build_board
 from vibe_harness.report.board_runs import Entry, read_entries
 from vibe_harness.report.board_tables import as_csv, as_latex, as_markdown
+from vibe_harness.report.leaderboard import make_leaderboard
 from vibe_harness.report.relations import beside_choice, corpus_agreement, task_relations, tau_rows
 from vibe_harness.report.site import write_site
 
@@ -185,6 +188,73 @@ def test_means_over_different_attributes_are_not_compared(record: RunRecord) -> 
     assert all(cell.p_value is None and not cell.stars for cell in common.values())
 
 
+def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path: Path) -> None:
+    entries = [
+        entry(record, "a", [task("story", {"x": 1.0, "y": 9.0}), task("advisory", {"z": 2.0})]),
+        entry(record, "b", [task("story", {"x": 4.0, "y": None}), task("advisory", {"z": 3.0})]),
+    ]
+    write_site(tmp_path, build_board(entries), entries, (), Progress())
+    texts = {path.suffix: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.*")}
+    rows = list(csv.DictReader(io.StringIO(texts[".csv"])))
+    found = [(row["model"], row["task"], row["mean_over"], row["over"], float(row["value"])) for row in rows]
+    assert found[:3] == [("a", "story", "own", "x y", 5.0), ("a", "story", "shared", "x", 1.0),
+                         ("a", "advisory", "all", "z", 2.0)]  # fmt: skip
+    columns = json.loads(texts[".json"])["blocks"][0]["columns"]
+    assert [one["mean_over"] for one in columns] == ["own", "shared", "all"]
+    heads = ["story (not compared)", "story, over x (shared attributes)", "advisory"]
+    assert f"| model | {' | '.join(heads)} |" in texts[".md"]
+    assert f"model & {' & '.join(heads)} " in texts[".tex"]
+    assert all(f">{head}</th>" in texts[".html"] for head in heads)
+
+
+def test_scores_evened_out_over_other_columns_stand_in_a_table_of_their_own(record: RunRecord) -> None:
+    one, other = (entry(record, name, [task("story", {"x": 1.0})]) for name in "ab")
+    other = dataclasses.replace(other, record=dataclasses.replace(other.record, strata=["emotion"]))
+    board = build_board([one, other])
+    assert [[row.model for row in block.rows] for block in board.blocks] == [["a"], ["b"]]
+    assert board.blocks[1].name.endswith("(evened out over emotion)")
+
+
+def site(runs: Sequence[Path], output: Path) -> dict[str, bytes]:
+    make_leaderboard(runs, output, Progress(), include_simulated=True, include_published=True, include_answers=True)
+    return {path.relative_to(output).as_posix(): path.read_bytes() for path in output.rglob("*.*")}
+
+
+@pytest.fixture(scope="module")
+def many(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Runs to set beside one another: copies of one, the same scored otherwise, other seeds, and some to leave out."""
+    folder = tmp_path_factory.mktemp("many")
+    paths = [folder / name for name in ("copy", "copy-2", "few", "fewer", "other-dimension", "unscored")]
+    for path in paths:
+        shutil.copytree(run.path, path)
+    score(paths[2], tau=1, permutations=49)
+    score(paths[3], tau=1, permutations=19)
+    score(paths[4], tau=1, permutations=99, dimensions=["gender", "accent"])
+    (paths[5] / "results.json").unlink()
+    for seed in (1, 2):
+        paths.append(folder / f"seed-{seed}")
+        evaluate("simulated", ["advisory"], dimensions=["gender"], limit=16, tau=1, permutations=99, seed=seed,
+                 model_args={"strength": 0.9}, output_path=paths[-1])  # fmt: skip
+    return paths
+
+
+@given(data=st.data())
+@settings(max_examples=6)
+def test_a_leaderboard_does_not_hang_on_the_order_of_its_runs(
+    many: list[Path], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    order = data.draw(st.permutations(many))
+    assert site(order, tmp_path_factory.mktemp("site")) == site(many, tmp_path_factory.mktemp("site"))
+
+
+def test_of_two_runs_of_one_question_the_one_that_says_more_is_shown(many: list[Path]) -> None:
+    entries, left_out = read_entries(many, Progress(), simulated=True)
+    assert {one.path.name for one in entries if one.asked["seed"] == 0} == {"copy", "other-dimension"}
+    told = {one.path.name: one.why for one in left_out}
+    assert told["copy-2"] == "the same run as copy, which is shown"
+    assert told["few"] == told["fewer"] == "another run of the same question as copy, which is shown"
+
+
 def test_correlations_tau_and_corpora_are_those_of_scipy(record: RunRecord) -> None:
     story, advisory, there = [1.0, 5.0, 2.0, 7.0], [3.0, 4.0, 9.0, 1.0], [2.0, 4.0, 1.0, 3.0]
     entries = []
@@ -242,19 +312,30 @@ def test_what_cannot_be_shown_is_a_line_each_and_the_rest_is_shown(run: RunFolde
     def copied(name: str) -> Path:
         return Path(shutil.copytree(run.path, tmp_path / name))
 
-    good, unscored, newer, broken, half = map(copied, ("good", "unscored", "newer", "broken", "half"))
+    good, unscored, newer, broken, half, edited, mixed, old = map(
+        copied, ("good", "unscored", "newer", "broken", "half", "edited", "mixed", "old")
+    )
+    results = json.loads((edited / "results.json").read_text(encoding="utf-8"))
+    results["tasks"][0]["scores"][0]["value"] = 1.0
+    (edited / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    with (mixed / "responses.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    (old / "SHA256SUMS").unlink()
     (unscored / "results.json").unlink()
     asked = json.loads((newer / "run.json").read_text(encoding="utf-8"))
     (newer / "run.json").write_text(json.dumps(asked | {"format": 99}), encoding="utf-8")
     (broken / "results.json").write_text('{"format": 1, "model": 3}', encoding="utf-8")
     for name in ("results.json", "observations.parquet", "extractions.jsonl"):
         (half / name).unlink()
-    paths = [tmp_path / "nothing", unscored, newer, broken, half, good, good]
+    paths = [tmp_path / "nothing", unscored, newer, broken, half, edited, mixed, old, good, good]
     entries, left_out = read_entries(paths, Progress(), simulated=True)
     assert [one.path for one in entries] == [good]
     told = {one.path.name: one.why for one in left_out}
     assert "not a run folder" in told["nothing"] and "no scores yet" in told["unscored"]
     assert "format 99" in told["newer"] and "results.json" in told["broken"] and "no scores yet" in told["half"]
+    assert told["edited"].startswith("results.json: not as when the run was scored")
+    assert told["mixed"].startswith("responses.jsonl: not as when the run was scored")
+    assert "score it again with `vibe-harness score" in told["old"] and "SHA256SUMS" in told["old"]
     assert told["good"] == "the same run as good, which is shown"
     assert len(left_out) == len(paths) - 1 and not any("\n" in one.why for one in left_out)
     entries, left_out = read_entries([good], Progress(), simulated=False)

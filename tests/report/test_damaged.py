@@ -11,6 +11,7 @@ from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
+from vibe_harness.pipeline.sums import write_sums
 from vibe_harness.report.run_page import write_run_page
 
 
@@ -37,6 +38,9 @@ def test_scoring_says_it_in_a_line(run: RunFolder) -> None:
 @pytest.mark.parametrize("name", ["observations", "clips"])
 def test_the_page_says_it_in_a_line(run: RunFolder, name: str) -> None:
     damage(getattr(run, name))
+    with pytest.raises(UserError, match=f"{name}.parquet: not as when the run was scored"):
+        write_run_page(run, run.page)
+    write_sums(run)
     with pytest.raises(UserError, match=rf"{name}.parquet: damaged") as raised:
         write_run_page(run, run.path / "report.html")
     assert "\n" not in str(raised.value) and not (run.path / "report.html").exists()

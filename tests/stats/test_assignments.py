@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import chisquare
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.assignments import BLOCK, Design
+from vibe_harness.stats.assignments import BLOCK, CANDIDATES, CODES, Design
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,56 @@ def test_draws_follow_the_seed_alone() -> None:
 
 
 def test_draws_written_out() -> None:
-    # Philox's raw stream is the same everywhere. Sorted by it, the speakers take the groups in their order.
-    raw = np.random.Philox(np.random.SeedSequence([1, 0])).random_raw(30).tolist()
-    groups = [speaker % 3 for speaker in range(30)]
-    assigned = dict(zip(sorted(range(30), key=lambda speaker: raw[speaker] >> 5), groups, strict=True))
-    first = next(Design.of(groups).blocks(1_000, seed=1))[0]
-    assert first.tolist() == [assigned[speaker] for speaker in range(30)]
+    """In plain loops: groups by random bytes, then units picked at random until every group of a stratum has its size.
+
+    Philox's raw stream is the same everywhere."""
+    groups, strata = [0, 1, 2, 0, 1, 2, 0, 0, 1, 1, 0, 2, 2, 1], [0, 1] * 7
+    design = Design.of(groups, strata)
+    draws = design.draws(0)
+    raw = np.random.Philox(np.random.SeedSequence([1, 0]))
+
+    def little(words: int, size: int) -> list[int]:
+        return [
+            word >> (8 * size * part) & ((1 << 8 * size) - 1)
+            for word in raw.random_raw(words).tolist()
+            for part in range(8 // size)
+        ]
+
+    members = [[unit for unit in range(14) if strata[unit] == stratum] for stratum in (0, 1)]
+    sizes = [[sum(groups[unit] == group for unit in own) for group in range(3)] for own in members]
+    numbers = iter(little(14 * draws // 8, 1))
+    assigned = [[0] * draws for _ in range(14)]
+    for stratum in (0, 1):
+        first, second = (round(256 * sum(sizes[stratum][:upto]) / 7) for upto in (1, 2))
+        for unit in members[stratum]:
+            for draw in range(draws):
+                number = next(numbers)
+                assigned[unit][draw] = (number >= first) + (number >= second)
+
+    def surplus(stratum: int, draw: int) -> list[int]:
+        held = [assigned[unit][draw] for unit in members[stratum]]
+        return [held.count(group) - sizes[stratum][group] for group in range(3)]
+
+    open_pairs = [(stratum, draw) for stratum in (0, 1) for draw in range(draws) if any(surplus(stratum, draw))]
+    while open_pairs:
+        picks = max(CANDIDATES // len(open_pairs), 1)
+        numbers = iter(little(-(-len(open_pairs) * picks // 2), 4))
+        for stratum, draw in open_pairs:
+            units = [members[stratum][next(numbers) * 7 >> 32] for _ in range(picks)]
+            excess = surplus(stratum, draw)
+            for unit in units:
+                if excess[assigned[unit][draw]] > 0:
+                    assigned[unit][draw] = excess.index(min(excess))
+                    break
+        open_pairs = [pair for pair in open_pairs if any(surplus(*pair))]
+    assert next(design.blocks(draws, seed=1)).T.tolist() == assigned
+
+
+def test_groups_far_from_a_two_hundred_and_fifty_sixth_have_their_sizes_too() -> None:
+    groups = np.repeat([0, 1, 2], [1, 2, 2_997])
+    drawn = np.concatenate(list(Design.of(groups).blocks(600, seed=0)))
+    assert {tuple(np.bincount(row)) for row in drawn} == {(1, 2, 2_997)}
+    assert chisquare(np.bincount(drawn.argmin(axis=1) // 1_000)).pvalue > 0.001
 
 
 @pytest.mark.parametrize(
@@ -83,6 +127,17 @@ def test_what_is_no_code_is_refused(groups: ArrayLike, strata: list[int] | None)
 
 def test_blocks_of_many_units_are_smaller_and_whole() -> None:
     design = Design.of(np.arange(50_000) % 2)
-    assert design.block < BLOCK
-    drawn = np.concatenate(list(design.blocks(design.block + 3, seed=0)))
-    assert len(drawn) == design.block + 3 and (drawn.sum(axis=1) == 25_000).all()
+    blocks = list(design.blocks(300, seed=0))
+    assert max(map(len, blocks)) == design.block == CODES // 50_000 < BLOCK
+    drawn = np.concatenate(blocks)
+    assert len(drawn) == 300 and (drawn.sum(axis=1) == 25_000).all()
+
+
+def test_draws_of_many_strata_keep_each_ones_sizes() -> None:
+    rng = np.random.default_rng(0)
+    strata = np.concatenate([np.arange(40), rng.integers(0, 40, 960)])  # up to 40 units each, one of them 600
+    strata[400:] = 7
+    groups = rng.integers(0, 3, 1_000)
+    expected = np.bincount(strata * 3 + groups, minlength=120)
+    for row in next(Design.of(groups, strata).blocks(50, seed=0)):
+        assert (np.bincount(strata * 3 + row, minlength=120) == expected).all()

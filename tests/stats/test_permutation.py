@@ -312,3 +312,13 @@ def test_two_groups_have_the_same_scores_by_whole_numbers_and_by_shares(monkeypa
     for one, other in zip((whole.mean, *whole.attributes), (shares.mean, *shares.attributes), strict=True):
         assert one.value == pytest.approx(other.value) and one.p_value == other.p_value
         assert one.null_p95 == pytest.approx(other.null_p95) and one.undefined_draws == other.undefined_draws
+
+
+@pytest.mark.parametrize("strata", [1, 3])
+def test_counts_that_share_a_number_are_the_same_counts(strata: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    tables = [rng.binomial(1, rng.uniform(0.01, 0.3, (strata, width)), size=(300, strata, width)) for width in (9, 14)]
+    groups = rng.permutation(np.repeat([0, 1, 2], [150, 130, 20]))
+    packed = permutation_test(tables, groups, permutations=300, seed=1)
+    monkeypatch.setattr(engine, "PACK_UNITS", 1_000)
+    assert_same(permutation_test(tables, groups, permutations=300, seed=1), packed)

@@ -18,6 +18,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.extraction.protocol import EXTRACTORS
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import write_sums
 from vibe_harness.records import Extraction, Reading, Response
 from vibe_harness.validation.drawing import draw
 from vibe_harness.validation.sample import read_sample, write_sample
@@ -80,6 +81,20 @@ def test_a_run_named_twice_counts_once(run: Path, tmp_path: Path) -> None:
     assert len(sample.responses) == 20
 
 
+def test_two_strengths_of_one_model_are_two_models(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    evaluate("simulated", ["advisory", "story"], "demo", limit=48, tau=1, permutations=9, output_path=other,
+             model_args={"strength": 0.9})  # fmt: skip
+    sample, notes = draw([run, other], tmp_path)
+    first, second = (one.model for one in sample.runs)
+    assert first.startswith("simulated (args.breakage_rate 0.3, args.strength ") and second.endswith(" 0.9)")
+    counts = Counter((response.run, response.task, response.dimension) for response in sample.responses)
+    assert set(counts.values()) == {5} and len(counts) == 8  # two models, two tasks, two dimensions
+    assert {one.request for one in sample.responses if one.run == 0} == requests([run], tmp_path)
+    _, notes = draw([run, other], tmp_path, per_cell=1000)
+    assert len({note for note in notes if "strength 0.9" in note}) == 4
+
+
 def test_a_cell_that_comes_out_short_is_named(run: Path, tmp_path: Path) -> None:
     _, notes = draw([run], tmp_path, per_cell=1000)
     assert any("simulated, story by gender" in note and "instead of 1000" in note for note in notes)
@@ -91,6 +106,9 @@ def test_only_responses_that_hold_text_are_drawn(run: Path, tmp_path: Path) -> N
     for record, outcome in zip(records, ["blocked", "error", "empty", "refused", "truncated"], strict=False):
         record["outcome"] = outcome
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    with pytest.raises(UserError, match=r"responses\.jsonl: not as when the run was scored"):
+        draw([run], tmp_path)
+    write_sums(RunFolder(run))
     drawn = requests([run], tmp_path, per_cell=1000)
     assert drawn == {record["request"] for record in records[4:] if record["text"]}
 
@@ -161,6 +179,7 @@ def changed_card(run: Path) -> None:
     asked = json.loads(RunFolder(run).asked.read_text(encoding="utf-8"))
     asked["record"]["tasks"][0]["digest"] = "another"
     RunFolder(run).asked.write_text(json.dumps(asked), encoding="utf-8")
+    write_sums(RunFolder(run))
 
 
 def test_two_versions_of_a_task_are_not_mixed(run: Path, tmp_path: Path) -> None:
@@ -177,6 +196,7 @@ def test_where_nothing_could_be_read_there_is_nothing_to_judge(run: Path, tmp_pa
     table = pq.read_table(path)
     readings = pa.array(["unparsed"] * len(table)).dictionary_encode()
     pq.write_table(table.set_column(table.schema.get_field_index("reading"), "reading", readings), path)
+    write_sums(RunFolder(run))
     with pytest.raises(UserError, match="nothing to judge"):
         draw([run], tmp_path)
 

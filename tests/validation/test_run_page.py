@@ -10,6 +10,7 @@ import pytest
 
 from tests.browser import violations
 from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import write_sums
 from vibe_harness.report.run_page import write_run_page
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
 from vibe_harness.validation.sample import read_sample
@@ -42,6 +43,7 @@ def test_the_page_says_how_often_people_agree(run: Path, sampled: Path) -> None:
     asked = json.loads((run / "run.json").read_text(encoding="utf-8"))
     asked["record"]["tasks"][0]["digest"] = "another"
     (run / "run.json").write_text(json.dumps(asked), encoding="utf-8")
+    write_sums(RunFolder(run))
     assert "alias files changed: sample and judge it again" in page_of(run)
 
 

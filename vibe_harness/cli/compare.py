@@ -52,7 +52,7 @@ def command(
     """
     from vibe_harness.pipeline.comparing import compare_runs
     from vibe_harness.pipeline.gates import limit_gates, no_worse_gates
-    from vibe_harness.pipeline.results import read_results
+    from vibe_harness.pipeline.results import read_scored
     from vibe_harness.pipeline.run_folder import RunFolder
 
     if len(runs) > 2 or (len(runs) == 2 and no_worse_than):
@@ -61,7 +61,7 @@ def command(
     if before is None and not limits:
         raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
     comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
-    gates = limit_gates(read_results(RunFolder(runs[-1]).results), limits) if limits else []
+    gates = limit_gates(read_scored(RunFolder(runs[-1])), limits) if limits else []
     if comparison is not None and no_worse_than is not None:
         gates += no_worse_gates(comparison)
     if as_json:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vibe_harness.cli.output import echo, plain
+from vibe_harness.cli.output import echo, tell
 
 
 @click.command(name="leaderboard")
@@ -26,6 +26,6 @@ def command(runs: tuple[Path, ...], output: Path, **options: bool) -> int:
 
     page, left_out = make_leaderboard(runs, output, TerminalProgress(), **options)
     for one in left_out:
-        click.echo(f"vibe-harness: left out: {plain(f'{one.path}: {one.why}')}", err=True)
+        tell(f"vibe-harness: left out: {one.path}: {one.why}")
     echo(page)
     return 1 if left_out else 0

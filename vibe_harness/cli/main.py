@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from vibe_harness.cli.output import OutputError, plain
+from vibe_harness.cli.output import begin, printed, tell
 from vibe_harness.errors import HarnessError
 
 VERBS = {
@@ -86,23 +85,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")  # a letter that this terminal cannot show becomes a number
     if args and args[0].startswith("-") and args[0] not in ("-h", "--help", "--version"):
         args.insert(0, "run")
+    begin()
+    sys.exit(_status(args))
+
+
+def _status(args: list[str]) -> int:
+    """Run the command; its exit code, once all was printed that could be."""
     try:
         with cli.make_context("vibe-harness", args) as context:  # not cli.main, which turns a closed pipe into exit 1
-            status: Any = cli.invoke(context)
+            found: Any = cli.invoke(context)
+            status = found if isinstance(found, int) else 0
     except click.exceptions.Exit as done:
         status = done.exit_code
     except HarnessError as error:
-        sys.exit(_told(str(error), error.exit_code))
+        status = _told(str(error), error.exit_code)
     except click.ClickException as error:
-        sys.exit(_told(error.format_message(), 2))
+        status = _told(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(_told("stopped. What was answered is kept: the same command goes on from there", 130))
-    except OutputError as error:  # by then results are stored: nothing but their printing failed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit would fail again
-        status = 0 if error.reader_gone else _told(f"standard output: {error}", 2)
-    sys.exit(status if isinstance(status, int) else 0)
+        status = _told("stopped", 130)
+    except BrokenPipeError:  # of help or a question, which click prints by itself
+        status = _told("standard output was closed before all was printed", 2)
+    if why := printed():  # results are stored: nothing but their printing failed
+        status = _told(f"standard output: {why}", 2)
+    return status
 
 
 def _told(message: str, exit_code: int) -> int:
-    click.echo(f"vibe-harness: {plain(message)}", err=True)
+    tell(f"vibe-harness: {message}")
     return exit_code

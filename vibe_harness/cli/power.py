@@ -60,7 +60,7 @@ def command(
             title = f"Power of {name_of} by {dimension}"
             aside.write_text(power_svg(title, powers), encoding="utf-8")
     if as_json:
-        click.echo(json.dumps({name: asdict(power) for name, power in powers.items()}, indent=2))
+        echo(json.dumps({name: asdict(power) for name, power in powers.items()}, indent=2))
         return
     for name, power in powers.items():
         shown = power.reason if power.detectable is None else f"nTVD {power.detectable:.1f}"

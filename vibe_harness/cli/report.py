@@ -19,7 +19,7 @@ def command(run: Path, output: Path | None, figures: Path | None) -> None:
     from vibe_harness.pipeline.run_folder import RunFolder
     from vibe_harness.report.run_page import write_run_page
 
-    path = output or run / "report.html"
+    path = output or RunFolder(run).page
     progress = TerminalProgress()
     write_run_page(RunFolder(run), path, progress)
     echo(path)

@@ -107,6 +107,7 @@ from vibe_harness.cli.output import echo
 def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     """Ask a model with recordings, read its answers and score how far they shift between groups."""
     from vibe_harness.cli.dry_run import show_dry_run
+    from vibe_harness.cli.stopping import UNASKED, kept_words, when_stopped
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
     from vibe_harness.pipeline.prepare import Question, prepare
     from vibe_harness.pipeline.results import to_json
@@ -115,20 +116,20 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     from vibe_harness.report.run_page import write_run_page
 
     progress = TerminalProgress()
-    found = prepare(Question(**options), progress)
+    with when_stopped(lambda: UNASKED):
+        found = prepare(Question(**options), progress)
     if dry_run:
         show_dry_run(found, as_json)
         return 0
-    results = []
-    for prepared, scored in zip(found, run_all(found, progress), strict=True):
-        results.append(scored)
-        if not as_json:
-            print_results(scored, prepared.folder)
+    folders = [RunFolder(prepared.folder) for prepared in found]
+    with when_stopped(lambda: kept_words([folder.path for folder in folders], ", ".join(str(f.path) for f in folders))):
+        results = list(run_all(found, progress))
+        for folder in folders:  # ahead of all printing, so that the work is done whoever reads it
+            write_run_page(folder, folder.page, progress)
     if as_json:
         print_json([to_json(one) for one in results])
-    for prepared in found:
-        page = prepared.folder / "report.html"
-        write_run_page(RunFolder(prepared.folder), page, progress)
-        if not as_json:
-            echo(f"Page: {page}")
+        return exit_code(results)
+    for scored, folder in zip(results, folders, strict=True):
+        print_results(scored, folder.path)
+        echo(f"Page: {folder.page}")
     return exit_code(results)

@@ -12,17 +12,19 @@ from vibe_harness.cli.output import echo
 
 @click.command(name="run-check")
 @click.argument("run", type=click.Path(path_type=Path))
+@click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names, as the run did.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
-def command(run: Path, as_json: bool) -> int:
-    """Check the run folder RUN: every planned request has one outcome, nothing was torn, edited or mixed up.
+def command(run: Path, trust_remote_code: bool, as_json: bool) -> int:
+    """Check the run folder RUN: every planned request has one outcome, nothing was torn, edited or mixed up, and the
+    scores, made anew, are those of the answers.
 
     Needs neither model nor corpus and writes nothing. Exits with 0 where the folder is whole, with 1 where it is not.
     """
-    from vibe_harness.cli.terminal import print_json
+    from vibe_harness.cli.terminal import TerminalProgress, print_json
     from vibe_harness.pipeline.run_check import check_run
     from vibe_harness.pipeline.run_folder import RunFolder
 
-    checked = check_run(RunFolder(run))
+    checked = check_run(RunFolder(run), TerminalProgress(), trust_remote_code=trust_remote_code)
     if as_json:
         print_json([{"whole": checked.whole, **asdict(checked)}])
     else:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from vibe_harness.cli.options import parse_model_args
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ def _shard(context: click.Context, parameter: click.Parameter, value: str | None
     type=click.Path(path_type=Path),
     help="Copy over what another machine did: its output folder. Runs nothing.",
 )
+@click.option("--executor", default="local", show_default=True, help="Where engines run: local or ray.")
+@click.option(
+    "--executor-args", multiple=True, callback=parse_model_args, help="For ray: workers=8,gpus=1,address=auto"
+)
 @click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
 @click.option("--include-simulated", is_flag=True, help="Show simulated models on the leaderboard too.")
 @click.option("--output-path", type=click.Path(path_type=Path), help="Default: runs/NAME, NAME being the study's.")
@@ -44,6 +49,8 @@ def command(
     shard: tuple[int, int],
     status: bool,
     merge: tuple[Path, ...],
+    executor: str,
+    executor_args: Mapping[str, Any],
     trust_remote_code: bool,
     include_simulated: bool,
     output_path: Path | None,
@@ -55,6 +62,7 @@ def command(
 
     Exits with 0 where all of it (or of the shard) is done, else with 1.
     """
+    from vibe_harness.cli.stopping import kept_words, when_stopped
     from vibe_harness.cli.terminal import TerminalProgress, print_json
     from vibe_harness.pipeline.study import cells_of, progress_of, read_study, shard_of
     from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
@@ -69,7 +77,11 @@ def command(
         if not as_json:
             echo(f"{other}: {copied} run folders copied, {here} were here already")
     if not (status or merge):
-        run_cells(own, kept, TerminalProgress(), trust_remote_code=trust_remote_code)
+        with when_stopped(lambda: kept_words([cell.folder for cell in own], output)):
+            run_cells(
+                own, kept, TerminalProgress(),
+                executor=executor, executor_args=executor_args, trust_remote_code=trust_remote_code,
+            )  # fmt: skip
     failures = kept.failures()
     found = [progress_of(cell, failures) for cell in own]
     if as_json:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vibe_harness.cli.output import echo, plain, write
+from vibe_harness.cli.output import StandardError, echo, plain, write
 from vibe_harness.pipeline.progress import Progress
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class TerminalProgress(Progress):
     def stage(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
         from tqdm import tqdm
 
-        with tqdm(total=total, desc=name, file=sys.stderr, delay=2, dynamic_ncols=True, unit="") as bar:
+        with tqdm(total=total, desc=name, file=StandardError(), delay=2, dynamic_ncols=True, unit="") as bar:
 
             def tick(steps: int) -> None:
                 bar.update(steps)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vibe_harness.cli.options import split_commas
-from vibe_harness.cli.output import echo
+from vibe_harness.cli.output import echo, tell
 from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def score(folder: Path, judges: list[str], resamples: int, seed: int, as_json: b
     else:
         _print(read_sample(folder), found)
     for reason in missing:
-        click.echo(f"vibe-harness: not kept beside a run: {reason}", err=True)
+        tell(f"vibe-harness: not kept beside a run: {reason}")
     return 0 if found.complete else 1
 
 

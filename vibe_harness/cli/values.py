@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vibe_harness.cli.output import echo
+from vibe_harness.cli.output import echo, tell
 
 if TYPE_CHECKING:
     from vibe_harness.authoring.values import Proposal, RunValues
@@ -73,10 +73,8 @@ def command(
     if accepted:
         [card] = CardIndex(include_path).tasks([found.task])
         path = add_aliases(card, attribute, accepted)
-        click.echo(
-            f"{len(accepted)} written to {path}. Give the command that made the run again: its answers are read anew",
-            err=as_json,
-        )
+        say = tell if as_json else echo
+        say(f"{len(accepted)} written to {path}. Give the command that made the run again: its answers are read anew")
 
 
 def _show(found: RunValues) -> None:
@@ -102,5 +100,5 @@ def _reviewed(proposals: Sequence[Proposal]) -> dict[str, str]:
     return {
         proposal.spelling: proposal.value
         for proposal in proposals
-        if click.confirm(f"'{proposal.spelling}' is another spelling of '{proposal.value}'", default=False)
+        if click.confirm(f"'{proposal.spelling}' is another spelling of '{proposal.value}'", default=False, err=True)
     }

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.balance import balance_of
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.metrics.tables import Cells, Speakers, attributes_of, cell_counts, speakers_of
+from vibe_harness.pipeline.naming import told_apart
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.pipeline.score import read_frame, settings_for
+from vibe_harness.pipeline.sums import check_sums
 from vibe_harness.records import Outcome, Reading
 from vibe_harness.stats.adjust import adjusted
 from vibe_harness.stats.comparison import Comparison, compare
@@ -72,6 +75,7 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
     for folder in folders:
         if not folder.observations.is_file():
             raise UserError(f"{folder.path}: nothing to compare yet: finish the run with the command that started it")
+        check_sums(folder)
     alike, changed = _same_clips(*folders)
     if not alike:
         raise UserError(f"{before} and {after} have no clip in common: runs over the same clips are needed")
@@ -88,10 +92,13 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
         for variant in task.variants
         for dimension in dimensions
     ]
+    models = [folder.question()["model"] for folder in folders]
+    labels = told_apart({digest(one): (record.model.model, one) for record, one in zip(records, models, strict=True)})
+    names = [labels[digest(one)] for one in models]
     p_values = adjusted([one.whole.p_value for one in compared], [None] * len(compared))
     return RunComparison(
-        before=records[0].model.model,
-        after=records[1].model.model,
+        before=names[0],
+        after=names[1],
         tau=tau,
         compared=tuple(replace(one, adjusted=p) for one, p in zip(compared, p_values, strict=True)),
         not_compared=tuple(refused),
@@ -124,12 +131,13 @@ def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord]
 
 
 def _same_clips(before: RunFolder, after: RunFolder) -> tuple[set[str], list[str]]:
-    """Clips whose sound is the same in both runs; and a line on those that are not."""
+    """Clips whose sound is the same in both runs, or that one of them asked in words; and a line on the others."""
     import pandas as pd
 
     tables = [pd.read_parquet(folder.clips, columns=["clip", "waveform"]) for folder in (before, after)]
     first, second = (dict(zip(table["clip"], table["waveform"], strict=True)) for table in tables)
-    alike = {clip for clip, waveform in first.items() if second.get(clip) == waveform}
+    in_words = {clip for clip in first.keys() & second.keys() if not (first[clip] and second[clip])}
+    alike = in_words | {clip for clip, waveform in first.items() if second.get(clip) == waveform}
     lines = []
     if other := sum(1 for clip in first if clip in second) - len(alike):
         lines.append(f"{other} clips sound otherwise in the second run and are left out")

@@ -38,20 +38,37 @@ def write_observations(
     """
     import pyarrow.parquet as pq
 
-    dimensions = sorted({name for clip in clips.values() for name in clip.groups})
-    schema = _schema(dimensions)
+    schema = _schema(_dimensions(clips))
     with written_aside(folder.observations) as aside, pq.ParquetWriter(aside, schema) as writer:
-        batch: list[Observation] = []
-        for record, extraction in _joined(folder, planned, keys):
-            response = Response(record["request"], Outcome(record["outcome"]), record["text"])
-            read = stored_extraction(extraction) if extraction else None
-            task, clip = tasks[record["task"]], clips[record["clip"]]
-            batch.extend(observations(task, record["variant"], clip, response, read))
-            if len(batch) >= BATCH:
-                writer.write_table(_table(batch, clips, dimensions, schema))
-                batch = []
-        if batch:
-            writer.write_table(_table(batch, clips, dimensions, schema))
+        for table in observation_tables(folder, clips, planned, keys, tasks):
+            writer.write_table(table)
+
+
+def observation_tables(
+    folder: RunFolder,
+    clips: Mapping[str, Clip],
+    planned: Planned,
+    keys: ExtractionKeys,
+    tasks: Mapping[str, Task],
+) -> Iterator[pa.Table]:
+    """What `write_observations` writes, a batch at a time, made anew from responses and extractions."""
+    dimensions = _dimensions(clips)
+    schema = _schema(dimensions)
+    batch: list[Observation] = []
+    for record, extraction in _joined(folder, planned, keys):
+        response = Response(record["request"], Outcome(record["outcome"]), record["text"])
+        read = stored_extraction(extraction) if extraction else None
+        task, clip = tasks[record["task"]], clips[record["clip"]]
+        batch.extend(observations(task, record["variant"], clip, response, read))
+        if len(batch) >= BATCH:
+            yield _table(batch, clips, dimensions, schema)
+            batch = []
+    if batch:
+        yield _table(batch, clips, dimensions, schema)
+
+
+def _dimensions(clips: Mapping[str, Clip]) -> list[str]:
+    return sorted({name for clip in clips.values() for name in clip.groups})
 
 
 def _joined(

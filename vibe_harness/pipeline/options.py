@@ -45,11 +45,14 @@ def check_options(
     bad: Mapping[str, BadAudio],
     skip: bool,
     progress: Progress,
+    *,
+    sound: bool = True,
 ) -> tuple[list[HeardClip], dict[str, BadAudio]]:
     """The clips whose options can be asked, with the checked audio of spoken ones, and the others with the reason.
 
-    bad: clips that were left out before, with the reason. Raises UserError, naming rows, where some cannot be asked and
-    may not be skipped, where none can, and always where keys contradict each other between the orders of one item.
+    bad: clips that were left out before, with the reason. sound: False where options are asked in words. Raises
+    UserError, naming rows, where some cannot be asked and may not be skipped, where none can, and always where keys
+    contradict each other between the orders of one item.
     """
     faults: dict[str, BadAudio] = {}
     kept = list(heard)
@@ -62,7 +65,7 @@ def check_options(
         found = {o.clip.id: BadAudio(Fault.OPTIONS, said) for o in kept if (said := row_fault(choice, o.clip))}
         kept = [one for one in kept if one.clip.id not in found]
         _check_keys(task, choice, [one.clip for one in kept])
-        if choice.speech:
+        if choice.speech and sound:
             kept, silent = _with_parts(choice, corpus, kept, progress)
             found |= silent
             kept = [replace(one, seconds=spoken_seconds(task, one)) for one in kept]

@@ -29,12 +29,12 @@ class HeardPart:
 
 @dataclass(frozen=True, slots=True)
 class HeardClip:
-    """A clip that was checked: what it holds once decoded."""
+    """A clip that was checked: what it holds once decoded. One whose words alone are asked with is not opened."""
 
     clip: Clip
     path: Path
-    waveform: str  # SHA-256 of the decoded samples
-    seconds: float
+    waveform: str  # SHA-256 of the decoded samples; "" where nothing is heard
+    seconds: float  # 0 where nothing is heard
     parts: Mapping[str, HeardPart] = field(default_factory=dict)  # by file, of choice tasks whose options are spoken
 
 

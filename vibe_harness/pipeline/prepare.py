@@ -135,10 +135,13 @@ def _prepare(
         clips = draw_items(clips, question.limit, min(items), question.seed)
     elif question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
-    heard, bad = _heard(corpus, clips, model, question.skip_bad_clips, progress)
-    heard, bad = check_options(tasks, corpus, model, heard, bad, question.skip_bad_clips, progress)
+    sound = question.modality != "transcript"
+    heard, bad = (
+        _heard(corpus, clips, model, question.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
+    )
+    heard, bad = check_options(tasks, corpus, model, heard, bad, question.skip_bad_clips, progress, sound=sound)
     _check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
-    wordless = [one.clip for one in heard if not one.clip.text] if question.modality == "transcript" else []
+    wordless = [] if sound else [one.clip for one in heard if not one.clip.text]
     if wordless:
         raise UserError(
             f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
@@ -238,8 +241,6 @@ def record_of(prepared: Prepared, requests: str) -> RunRecord:
 def _long_clips(prepared: Prepared) -> dict[str, int]:
     """What was done to clips longer than the model takes -> how many."""
     model, clips = prepared.plan.model, prepared.plan.clips
-    if prepared.plan.modality == "transcript":
-        return {}  # no clip is heard
     limit = model.max_seconds
     over = 0 if limit is None else sum(one.seconds > limit for one in clips)
     refused = sum(bad.fault is Fault.TOO_LONG for bad in prepared.bad_clips.values())
@@ -307,13 +308,24 @@ def _heard(
     bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(checked)):
         raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
-    paths = {clip.file: corpus.root / clip.file for clip in clips}  # one for each file, however many clips name it
+    paths = _paths(corpus, clips)
     heard = [
         HeardClip(clip, paths[clip.file], result.sha256, result.duration_s)
         for clip, result in checked
         if isinstance(result, CheckedAudio)
     ]
     return heard, bad
+
+
+def _worded(corpus: Corpus, clips: Sequence[Clip]) -> list[HeardClip]:
+    """Clips whose words are asked with: their files are not opened, and need not be there."""
+    paths = _paths(corpus, clips)
+    return [HeardClip(clip, paths[clip.file], "", 0.0) for clip in clips]
+
+
+def _paths(corpus: Corpus, clips: Sequence[Clip]) -> dict[str, Path]:
+    """One path for each file, however many clips name it."""
+    return {clip.file: corpus.root / clip.file for clip in clips}
 
 
 def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedAudio | BadAudio:

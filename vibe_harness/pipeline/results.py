@@ -9,11 +9,15 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
+from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import read_document, write_json
+from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import check_sums, write_sums
 from vibe_harness.pipeline.words import Modality
 from vibe_harness.records import AnswerBy, Score
 
 FORMAT = 1
+NO_SCORES = "no scores yet: finish the run with the command that started it, or score it with `vibe-harness score`"
 DOCUMENTED = ConfigDict(use_attribute_docstrings=True)  # the words below each field stand in the schema
 
 
@@ -119,6 +123,8 @@ class Results:
     """Most permutations of a test."""
     seed: int
     """The seed of generation, drawing and tests."""
+    also_test: Sequence[str] = ()
+    """Published tests that were made beside the default one."""
     modality: Modality = "audio"
     """What the model was given: the clip, its words, or its own transcription. Never put together in one column."""
     answer_by: AnswerBy = "generate"
@@ -155,8 +161,28 @@ def json_schema() -> dict[str, Any]:
     return _RESULTS.json_schema()
 
 
-def write_results(path: Path, results: Results) -> None:
-    write_json(path, to_json(results))
+def keep_results(folder: RunFolder, results: Results) -> None:
+    """Write the results of a run into its folder, with checksums of all that they were made of.
+
+    A page of other scores, or of other answers, goes: a number that is no longer true must not stand beside the new.
+    """
+    before = folder.sums.read_bytes() if folder.sums.exists() else None
+    write_json(folder.results, to_json(results))
+    write_sums(folder)
+    if folder.sums.read_bytes() != before:
+        folder.page.unlink(missing_ok=True)
+
+
+def read_scored(folder: RunFolder) -> Results:
+    """The results of a run, which are those of the files beside them.
+
+    Raises UserError where the run has no scores, where they are broken, or where they or the files were changed since.
+    """
+    if not folder.results.is_file():
+        raise UserError(f"{folder.path}: {NO_SCORES}")
+    results = read_results(folder.results)
+    check_sums(folder)
+    return results
 
 
 def read_results(path: Path) -> Results:

@@ -25,7 +25,7 @@ from vibe_harness.pipeline.plan import places
 from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.questions import bound
-from vibe_harness.pipeline.results import Results, write_results
+from vibe_harness.pipeline.results import Results, keep_results
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
 from vibe_harness.pipeline.tables import write_clips, write_requests
@@ -190,5 +190,5 @@ def score(work: Work, progress: Progress) -> Results:
     """Last stage: scores of the observations, stored in the folder."""
     question = work.prepared.question
     results = score_run(work.folder, settings_of(question), work.prepared.dimensions, progress)
-    write_results(work.folder.results, results)
+    keep_results(work.folder, results)
     return results

@@ -1,4 +1,7 @@
-"""Whether a run folder is whole: every planned request has one outcome, and nothing was torn, edited or mixed up.
+"""Whether a run folder is whole: every planned request has one outcome, nothing was torn, edited or mixed up, and the
+scores are those of the answers.
+
+Checksums tell an accident, and making scores anew a slip; neither stops a forger, who writes all of it anew.
 
 Reads the folder alone: no model, no corpus, no cards, and nothing is written, so that it also holds for a copy on
 another machine or on a medium that takes no writes.
@@ -17,9 +20,12 @@ from vibe_harness.errors import UserError
 from vibe_harness.pipeline.extract import READABLE, ExtractionKeys
 from vibe_harness.pipeline.ids import Ids, Marks, Planned
 from vibe_harness.pipeline.journal import Line, journal_lines
-from vibe_harness.pipeline.results import read_results
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.pipeline.remaking import differing_observations, first_difference, rescored
+from vibe_harness.pipeline.results import Results, read_results
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
-from vibe_harness.pipeline.tables import read_clips_digest, read_outcomes, read_requests
+from vibe_harness.pipeline.sums import changed_files
+from vibe_harness.pipeline.tables import read_clips_digest, read_requests
 from vibe_harness.records import Outcome
 
 AGAIN = "run the command that started the run again"
@@ -39,8 +45,13 @@ class Checked:
         return not self.faults
 
 
-def check_run(folder: RunFolder) -> Checked:
-    """Check a run folder. Raises UserError where it is none, or of a format that this version does not read."""
+def check_run(folder: RunFolder, progress: Progress | None = None, *, trust_remote_code: bool = False) -> Checked:
+    """Check a run folder: what it holds against what was asked, and observations and scores by making them anew.
+
+    That takes as long as scoring. trust_remote_code: run the code of a metric that a card names, as scoring did.
+
+    Raises UserError where it is no run folder, or of a format that this version does not read.
+    """
     record = folder.record()
     data = folder.read()
     asked, written = data["asked"], data["record"]
@@ -55,9 +66,23 @@ def check_run(folder: RunFolder) -> Checked:
     outcomes = _Outcomes(folder, planned)
     faults += outcomes.faults
     faults += _extractions(folder, record, asked, planned)
-    faults += _observations(folder, record, planned, outcomes)
-    faults += _results(folder, record)
+    faults += _made_anew(_observations(folder, record, asked, planned), bool(faults))
+    results = _results(folder, record)
+    if isinstance(results, str):
+        faults.append(results)
+    else:
+        faults += _sums(folder)
+        faults += _made_anew(_scores(folder, results, progress or Progress(), trust_remote_code), bool(faults))
     return Checked(len(planned), len(outcomes.settled), outcomes.errors, faults)
+
+
+def _made_anew(faults: Iterator[str], known: bool) -> list[str]:
+    """The faults that making something anew shows. What it fails on is told where no fault is known yet that explains
+    it."""
+    try:
+        return list(faults)
+    except UserError as error:
+        return [] if known else [f"not all could be made anew: {error}"]
 
 
 def _cards(asked: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[str]:
@@ -177,33 +202,47 @@ def _extractions(folder: RunFolder, record: RunRecord, asked: Mapping[str, Any],
         yield f"extractions.jsonl: {unread} answers have no reading of just that text: {AGAIN}"
 
 
-def _observations(folder: RunFolder, record: RunRecord, planned: Planned, outcomes: _Outcomes) -> Iterator[str]:
-    """The observations against the responses: as many rows as the task has attributes, with the same outcome."""
-    attributes = {task.card.task: len(task.card.extraction.attributes) for task in record.tasks}
-    left = np.array([attributes.get(place[0], 0) for _, place in planned], dtype=np.int64)
-    left[outcomes.of < 0] = 0
-    strays = 0
-    try:
-        for request, outcome in read_outcomes(folder.observations):
-            index = planned.index(request)
-            if index is None:
-                strays += 1
-            # A refusal shows only when it is read: such a response is `ok` as it arrived.
-            elif outcomes.of[index] < 0 or outcome in (OUTCOMES[outcomes.of[index]], Outcome.REFUSED):
-                left[index] -= 1
-    except UserError as error:
-        yield str(error)
-        return
-    wrong = strays + int((left != 0).sum())
+def _observations(folder: RunFolder, record: RunRecord, asked: Mapping[str, Any], planned: Planned) -> Iterator[str]:
+    """The observations against what responses and extractions come to now."""
+    wrong = differing_observations(folder, record, asked["extractor"], planned)
     if wrong:
-        yield f"{folder.observations}: {wrong} requests are not there as their responses have it: {AGAIN}"
+        yield (
+            f"{folder.observations}: {wrong} of {len(planned)} requests are not there as their responses and "
+            f"extractions have it (edited, or made by another version): {AGAIN}"
+        )
 
 
-def _results(folder: RunFolder, record: RunRecord) -> Iterator[str]:
+def _results(folder: RunFolder, record: RunRecord) -> Results | str:
+    """The results, or what is wrong with them."""
     try:
         results = read_results(folder.results)
     except UserError as error:
+        return str(error)
+    if (results.model, results.corpus) != (record.model.model, record.corpus):
+        return f"{folder.results}: of {results.model} over {results.corpus}, which is another run: {AGAIN}"
+    return results
+
+
+def _sums(folder: RunFolder) -> Iterator[str]:
+    """The files against the checksums that were taken when they were scored."""
+    try:
+        changed = changed_files(folder)
+    except UserError as error:
         yield str(error)
         return
-    if (results.model, results.corpus) != (record.model.model, record.corpus):
-        yield f"{folder.results}: of {results.model} over {results.corpus}, which is another run: {AGAIN}"
+    if changed:
+        yield (
+            f"{', '.join(changed)}: not as when the run was scored: copy the folder again, or, where that was meant, "
+            f"score it again with `vibe-harness score {folder.path}`"
+        )
+
+
+def _scores(folder: RunFolder, results: Results, progress: Progress, trust_remote_code: bool) -> Iterator[str]:
+    """The scores against what the observations come to now."""
+    made = rescored(folder, results, progress, trust_remote_code=trust_remote_code)
+    found = first_difference(results, made)
+    if found:
+        yield (
+            f"{folder.results}: not what its observations come to (edited, or scored by another version): {found}: "
+            f"score it again with `vibe-harness score {folder.path}`"
+        )

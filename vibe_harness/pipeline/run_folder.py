@@ -84,6 +84,8 @@ class RunFolder:
     extractions.jsonl     every reading of a response as it arrived
     observations.parquet  one row per response and attribute
     results.json          scores and coverage
+    SHA256SUMS            of all these, when the scores were made
+    report.html           the page of these scores
     """
 
     def __init__(self, path: Path) -> None:
@@ -97,6 +99,15 @@ class RunFolder:
         self.extractions = path / "extractions.jsonl"
         self.observations = path / "observations.parquet"
         self.results = path / "results.json"
+        self.sums = path / "SHA256SUMS"
+        self.page = path / "report.html"
+
+    def summed(self) -> tuple[Path, ...]:
+        """The files that the scores hang on, and the scores, whether they are there or not."""
+        return (
+            self.asked, self.clips, self.requests, self.engines, self.transcriptions, self.responses, self.extractions,
+            self.observations, self.results,
+        )  # fmt: skip
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -113,7 +124,7 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
         try:
-            for whole in (self.asked, self.clips, self.requests, self.observations, self.results):
+            for whole in (*self.summed(), self.sums, self.page):
                 for part in self.path.glob(f".{whole.name}.*{PART}"):  # a killed process left it
                     part.unlink(missing_ok=True)
             yield
@@ -192,6 +203,9 @@ class RunFolder:
                 f"{self.path}: made in run format {data.get('format')}, and this version reads formats 1 to {FORMAT}: "
                 "use the version that made it, or run again into another folder"
             )
+        for name in ("model", "tasks", "extractor"):
+            if not isinstance(data["asked"].get(name), dict):
+                raise UserError(f"{self.asked}: not the record of a run: it does not say which {name} was asked")
         return data
 
 

@@ -19,7 +19,7 @@ from vibe_harness.corpora.registry import SUFFIXES, find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.journal import journal_lines
 from vibe_harness.pipeline.prepare import Question
-from vibe_harness.pipeline.results import read_results
+from vibe_harness.pipeline.results import read_scored
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.tables import count_requests
 from vibe_harness.records import Outcome, Reading
@@ -192,9 +192,9 @@ def progress_of(cell: Cell, failures: Mapping[str, str]) -> Progressed:
 
 
 def _scored(cell: Cell, folder: RunFolder) -> bool:
-    """Whether the folder holds scores with the study's settings, of answers that were all read."""
+    """Whether the folder holds scores with the study's settings, of its own answers, all of which were read."""
     try:
-        results = read_results(folder.results)
+        results = read_scored(folder)
     except UserError:
         return False
     unread = sum(

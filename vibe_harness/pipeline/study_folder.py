@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
+from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import HarnessError, UserError
@@ -119,12 +122,22 @@ def _copy(source: RunFolder, target: RunFolder) -> None:
         raise UserError(f"{target.path}: cannot be merged into: {error.strerror or error}") from None
 
 
-def run_cells(cells: Sequence[Cell], kept: StudyFolder, progress: Progress, *, trust_remote_code: bool = False) -> None:
+def run_cells(
+    cells: Sequence[Cell],
+    kept: StudyFolder,
+    progress: Progress,
+    *,
+    executor: str = "local",
+    executor_args: Mapping[str, Any] = MappingProxyType({}),
+    trust_remote_code: bool = False,
+) -> None:
     """Run what is missing: all is asked first, model by model; then all is read and scored. Each model is loaded once.
 
-    A cell that fails is noted in the study's folder, and the others go on. trust_remote_code: the person's own word,
-    which no study file can give.
+    A cell that fails is noted in the study's folder, and the others go on. executor, executor_args: where engines run,
+    which each machine says for itself. trust_remote_code: the person's own word, which no study file can give. Raises
+    UserError for an executor or an argument of it that does not exist.
     """
+    opener_of(executor, executor_args)
     kept.begin()
     failures = kept.failures()
     missing = [cell for cell in cells if progress_of(cell, failures).state in (State.LEFT, State.FAILED)]
@@ -133,7 +146,12 @@ def run_cells(cells: Sequence[Cell], kept: StudyFolder, progress: Progress, *, t
     def each(stage: Callable[[Work], object]) -> None:
         for cell in list(missing):
             try:
-                question = replace(cell.question(), trust_remote_code=trust_remote_code)
+                question = replace(
+                    cell.question(),
+                    executor=executor,
+                    executor_args=executor_args,
+                    trust_remote_code=trust_remote_code,
+                )
                 [prepared] = prepare(question, progress)
                 with at_work(prepared) as work:
                     stage(work)

@@ -81,11 +81,6 @@ def read_clips_digest(path: Path) -> str:
     )
 
 
-def read_outcomes(path: Path) -> Iterator[tuple[str, str]]:
-    """Request and outcome of every observation. Raises UserError where they are missing or damaged."""
-    yield from rows_of(path, ["request", "outcome"])
-
-
 def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
     """Names of the columns of a Parquet file.
 

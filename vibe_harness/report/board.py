@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from vibe_harness.cards.digest import digest
+from vibe_harness.pipeline.naming import flat
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
-from vibe_harness.report.board_runs import Entry, LeftOut, flat, model_labels
+from vibe_harness.report.board_runs import Entry, LeftOut, model_labels
 from vibe_harness.report.html import digits_of
 from vibe_harness.report.stars import Family, family_of, stars, tested
 
@@ -30,6 +31,22 @@ class Column:
     digits: int = 1  # decimals that its figures are told with
     compared: bool = True  # False where the models' means are over different attributes
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
+
+    @property
+    def mean_over(self) -> str:
+        """What the figures are means over: all attributes, each model's "own" (not compared), or the "shared" ones.
+
+        Empty where they are no means over attributes.
+        """
+        if self.metric != MAIN:
+            return ""
+        return "shared" if self.common else "all" if self.compared else "own"
+
+    @property
+    def heading(self) -> str:
+        """The label, and what sets its figures apart from full scores."""
+        told = {"own": " (not compared)", "shared": " (shared attributes)"}
+        return self.label + told.get(self.mean_over, "")
 
     @property
     def key(self) -> tuple[str, str, str, str | None]:
@@ -153,7 +170,7 @@ def build_board(entries: Sequence[Entry], left_out: Sequence[LeftOut] = (), publ
         }
         alike = [other for there, other in drafts.items() if there[:2] == place[:2]]
         blocks.append(_block(place, draft, found, labels, _apart(draft, alike)))
-    return Board(blocks=(*blocks, *published), family=family, left_out=tuple(lines))
+    return Board(blocks=(*blocks, *published), family=family, left_out=tuple(dict.fromkeys(lines)))
 
 
 def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, str, str], _Draft]:
@@ -191,6 +208,7 @@ def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
         **dict(flat("", asked)),
         "tau": str(entry.results.tau),
         "permuted within": ", ".join(within) or "nothing",
+        "evened out over": ", ".join(entry.record.strata) or "nothing",
     }
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
+from vibe_harness.pipeline.naming import told_apart
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, read_results
+from vibe_harness.pipeline.results import Results, read_scored, to_json
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
-
-NO_SCORES = "no scores yet: finish the run with the command that started it, or score it with `vibe-harness score`"
+from vibe_harness.records import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Entry:
 
 
 def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) -> tuple[list[Entry], list[LeftOut]]:
-    """The runs that can be shown, in the order given, and what is left out.
+    """The runs that can be shown and what is left out, both in an order that does not hang on the order given.
 
+    Of several runs of one question the one with the most answers is shown, then the one with the most permutations.
     simulated: show runs of simulated models too.
     """
-    entries: list[Entry] = []
+    found: list[Entry] = []
     left_out: list[LeftOut] = []
-    seen: dict[str, Path] = {}
     with progress.stage("reading runs", len(paths)) as tick:
         for path in paths:
             tick(1)
@@ -59,21 +59,33 @@ def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) 
             if entry.results.simulated and not simulated:
                 left_out.append(LeftOut(path, "a simulated model, shown only with --include-simulated"))
                 continue
-            same = digest([dict(entry.asked), entry.results.tau, _places(entry)])
-            if same in seen:
-                left_out.append(LeftOut(path, f"the same run as {seen[same].name}, which is shown"))
-                continue
-            seen[same] = path
-            entries.append(entry)
-    return entries, left_out
+            found.append(entry)
+    shown: dict[str, Entry] = {}
+    for entry in sorted(found, key=_order):
+        first = shown.setdefault(digest([dict(entry.asked), entry.results.tau, _places(entry)]), entry)
+        if first.results == entry.results and first is not entry:
+            left_out.append(LeftOut(entry.path, f"the same run as {first.path.name}, which is shown"))
+        elif first is not entry:
+            words = f"another run of the same question as {first.path.name}, which is shown"
+            left_out.append(LeftOut(entry.path, words))
+    return list(shown.values()), sorted(left_out, key=lambda one: (str(one.path), one.why))
+
+
+def _order(entry: Entry) -> tuple[Any, ...]:
+    """Where a run comes among others: by what it is, and by its path where it is what another is."""
+    results = entry.results
+    groups = [group for task in results.tasks for group in task.groups.values()]
+    answered = sum(group.requests - group.outcomes.get(Outcome.ERROR, 0) for group in groups)
+    return (
+        results.model.casefold(), results.model, results.corpus, digest(dict(entry.asked)), -answered,
+        -results.permutations, digest(to_json(results)), str(entry.path),
+    )  # fmt: skip
 
 
 def _read(path: Path) -> Entry:
     folder = RunFolder(path)
     record, asked = folder.record(), folder.question()
-    if not folder.results.is_file():
-        raise UserError(NO_SCORES)
-    return Entry(path=path, results=read_results(folder.results), record=record, asked=asked)
+    return Entry(path=path, results=read_scored(folder), record=record, asked=asked)
 
 
 def _places(entry: Entry) -> list[list[str]]:
@@ -82,23 +94,7 @@ def _places(entry: Entry) -> list[list[str]]:
 
 def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
     """Identity -> what its row is called: the model's name, and what tells it from others of that name."""
-    named: dict[str, dict[str, dict[str, str]]] = {}
-    for entry in entries:
-        facts = dict(flat("", {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")}))
-        named.setdefault(entry.results.model, {})[entry.identity] = facts
-    labels = {}
-    for name, identities in named.items():
-        keys = sorted({key for facts in identities.values() for key in facts})
-        differing = [key for key in keys if len({facts.get(key) for facts in identities.values()}) > 1]
-        for identity, facts in identities.items():
-            told = ", ".join(f"{key} {facts.get(key, 'not set')}" for key in differing)
-            labels[identity] = f"{name} ({told})" if told else name
-    return labels
-
-
-def flat(prefix: str, value: Any) -> list[tuple[str, str]]:
-    """Nested settings as (dotted name, text)."""
-    if isinstance(value, Mapping):
-        names = {key: f"{prefix}.{key}" if prefix and key != prefix else str(key) for key in value}
-        return [pair for key, inner in value.items() for pair in flat(names[key], inner)]
-    return [(prefix, str(value))]
+    return told_apart({
+        entry.identity: (entry.results.model, {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")})
+        for entry in entries
+    })  # fmt: skip

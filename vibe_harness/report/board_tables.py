@@ -16,9 +16,9 @@ from vibe_harness.stats.agreement import TAUS
 
 NO_SINGLE_SCORE = "A mean over tasks misleads: a model that is low in one task can be high in another."
 CSV_COLUMNS = (
-    "source", "corpus", "dimension", "apart", "model", "simulated", "task", "variant", "card", "metric", "over",
-    "value", "undefined", "at_least", "at_most", "interval_low", "interval_high", "null_p95", "p", "adjusted_p",
-    "permutations", "reliable", "with_value", "mark",
+    "source", "corpus", "dimension", "apart", "model", "simulated", "task", "variant", "card", "metric",
+    "mean_over", "over", "value", "undefined", "at_least", "at_most", "interval_low", "interval_high", "null_p95", "p",
+    "adjusted_p", "permutations", "reliable", "with_value", "mark",
 )  # fmt: skip
 
 
@@ -36,6 +36,7 @@ def as_csv(board: Board) -> str:
                 writer.writerow([
                     block.published or "measured", block.corpus, block.dimension, block.apart, row.model,
                     row.simulated, column.task, column.variant, column.digest, column.metric,
+                    column.mean_over,
                     " ".join(column.common or cell.attributes), cell.value, cell.why, cell.at_least, cell.at_most, low,
                     high, cell.null_p95, cell.p_value, cell.adjusted_p, cell.permutations, cell.reliable,
                     cell.with_value, cell.mark,
@@ -81,7 +82,7 @@ def _block(block: Block) -> dict[str, Any]:
         "published": block.published,
         "settings": dict(block.settings),
         "apart": block.apart,
-        "columns": [asdict(column) for column in block.columns],
+        "columns": [{**asdict(column), "mean_over": column.mean_over} for column in block.columns],
         "models": [
             {
                 "model": row.model,
@@ -104,7 +105,7 @@ def as_markdown(board: Board) -> str:
     """A table for each block; the highest in bold, the lowest in italics."""
     parts = []
     for block in board.blocks:
-        heads = ["model", *(column.label for column in block.columns)]
+        heads = ["model", *(column.heading for column in block.columns)]
         lines = [_md_row(heads), _md_row(["---", *["---:"] * len(block.columns)])]
         lines += [_md_row([_md(_named(row)), *map(_md_cell, row.cells, block.columns)]) for row in block.rows]
         note = f"Published, not measured here: {block.published}." if block.published else board.family.words
@@ -149,7 +150,7 @@ def as_latex(board: Board) -> str:
     """A tabular (booktabs) for each block; the highest in bold, the lowest underlined."""
     parts = ["% needs \\usepackage{booktabs}"]
     for block in board.blocks:
-        heads = " & ".join(["model", *(_tex(column.label) for column in block.columns)])
+        heads = " & ".join(["model", *(_tex(column.heading) for column in block.columns)])
         rows = [" & ".join([_tex(_named(row)), *map(_tex_cell, row.cells, block.columns)]) for row in block.rows]
         note = f"published: {block.published}" if block.published else board.family.words
         parts.append(

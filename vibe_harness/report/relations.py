@@ -128,7 +128,8 @@ def corpus_agreement(blocks: Sequence[Block]) -> list[CorpusAgreement]:
 
 def _elsewhere(block: Block) -> dict[str, str]:
     """Settings that two corpora can share."""
-    return {name: value for name, value in block.settings.items() if name not in ("clips", "permuted within")}
+    own = ("clips", "permuted within", "evened out over")
+    return {name: value for name, value in block.settings.items() if name not in own}
 
 
 def _same(first: Column, second: Column) -> bool:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import read_results
+from vibe_harness.pipeline.results import read_scored
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.report.figures import distribution_figure, save_figure
 from vibe_harness.report.run_page import shifts_of
@@ -17,7 +17,7 @@ def write_run_figures(folder: RunFolder, output: Path, progress: Progress) -> li
 
     Raises UserError where the run has no scores, or a file cannot be written.
     """
-    results = read_results(folder.results)
+    results = read_scored(folder)
     drawn = [(task, shift) for task in results.tasks for shift in shifts_of(task)]
     files: list[Path] = []
     with progress.stage("drawing figures", len(drawn)) as tick:

@@ -12,10 +12,9 @@ from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, TaskResult, read_results
+from vibe_harness.pipeline.results import NO_SCORES, Results, TaskResult, read_scored
 from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
 from vibe_harness.records import Score
-from vibe_harness.report.board_runs import NO_SCORES
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested
@@ -49,10 +48,11 @@ def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = 
     if not folder.results.is_file():
         raise UserError(f"{folder.path}: {NO_SCORES}")
     with folder.locked():
+        results = read_scored(folder)
         samples = pack_samples(folder, record, output.parent if clips else None, progress or Progress())
         checked = read_run_validation(folder)
         stale = checked.stale(folder) if checked else None
-        page = run_page(read_results(folder.results), record, _heard(folder), samples, checked, stale)
+        page = run_page(results, record, _heard(folder), samples, checked, stale)
         with written_aside(output) as aside:
             aside.write_text(page, encoding="utf-8", errors="replace")
 

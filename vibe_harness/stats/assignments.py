@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations, islice, product
+from itertools import combinations, count, islice, product
 from math import comb, prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +15,20 @@ from vibe_harness.errors import UserError
 
 Codes = NDArray[np.int64]
 
-BLOCK = 256
+BLOCK = 512
+"""Most assignments handed on at a time."""
+
+CODES = 1 << 22
+"""Most units times assignments handed on at a time, which bounds the memory of what is done with them."""
+
+STREAM = 2_048
 """Most draws that share one random stream."""
 
-KEYS = 1 << 22
-"""Most random numbers of one block, which bounds the memory of designs with very many units."""
+BYTES = 1 << 24
+"""Most random bytes that the draws of one stream begin with, which bounds the memory of designs with many units."""
 
-MAX_STRATA = 1 << 16
+CANDIDATES = 2_048
+"""Units looked at in each round that brings groups to their sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,6 @@ class Design:
         stratum_codes = np.zeros_like(group_codes) if strata is None else _checked_codes(strata, "strata")
         if group_codes.shape != stratum_codes.shape:
             raise UserError(f"{group_codes.size} groups but {stratum_codes.size} strata: one of each for every unit")
-        if stratum_codes.max() >= MAX_STRATA:
-            raise UserError(f"strata: at most {MAX_STRATA}, not {stratum_codes.max() + 1}")
         return cls(group_codes, stratum_codes)
 
     @property
@@ -50,9 +56,8 @@ class Design:
 
     @property
     def block(self) -> int:
-        """Draws that share one random stream. The streams are numbered by block, and a block's size follows from the
-        design alone, so that neither memory nor cores nor the number of draws that follow change a draw."""
-        return max(min(BLOCK, KEYS // self.groups.size), 1)
+        """Assignments handed on at a time."""
+        return max(min(BLOCK, CODES // self.groups.size), 1)
 
     def assignments(self) -> int:
         """Number of distinct assignments: a multinomial coefficient for each stratum, multiplied."""
@@ -66,26 +71,39 @@ class Design:
         if self.assignments() <= permutations:
             yield from self._all()
             return
-        for block, start in enumerate(range(0, permutations, self.block)):
-            yield self._draws(seed, block)[: permutations - start]
+        for number in count():
+            if permutations <= 0:
+                return
+            drawn = self._draws(seed, number)[:permutations]
+            permutations -= len(drawn)
+            yield from (drawn[first : first + self.block] for first in range(0, len(drawn), self.block))
 
-    def _draws(self, seed: int, block: int) -> Codes:
-        """A block of draws. A random number for each unit, its stratum in front and its own number behind: sorted, they
-        give a random order of the units within each stratum, in which they take the stratum's groups."""
-        units = self.groups.size
-        place, front = _bits(units), 64 - _bits(int(self.strata.max()) + 1)
-        keys = random_words(seed, block, self.block * units).reshape(self.block, units)
-        keys &= np.uint64((1 << front) - (1 << place))
-        keys |= (self.strata.astype(np.uint64) << np.uint64(front)) if front < 64 else np.uint64(0)
-        keys |= np.arange(units, dtype=np.uint64)
-        keys.sort(axis=1)
-        keys &= np.uint64((1 << place) - 1)
-        places = keys.view(np.int64)
-        places += (np.arange(self.block) * units)[:, None]
-        groups = self.groups[np.argsort(self.strata, kind="stable")].astype(np.min_scalar_type(self.group_count))
-        assigned = np.empty(keys.size, dtype=groups.dtype)  # the smaller, the quicker to place and to compare
-        assigned[places.ravel()] = np.tile(groups, self.block)
-        return assigned.reshape(keys.shape)
+    def draws(self, number: int) -> int:
+        """How many draws share the random stream of this number: many, since they are worked on together, but few in
+        the first streams, for tests of few draws. It follows from the design alone, so that neither memory nor cores
+        nor the draws that follow change a draw."""
+        return max(min(BLOCK << min(max(number - 1, 0), 16), STREAM, BYTES // self.groups.size), 1)
+
+    def _draws(self, seed: int, number: int) -> Codes:
+        """The draws (B, S) of a numbered stream, uniform over all assignments.
+
+        Every unit takes a group by a random byte, with about the right probability. Then, where a group of a stratum
+        has too many units, units of the stratum are picked at random; one whose group has too many goes to the group
+        that lacks most. No step tells one unit of a stratum from another, so all assignments are equally likely (but
+        for picks of the 2^32 random numbers among S units: 1 in 2^32 / S).
+        """
+        words = random_words(seed, number)
+        order = np.argsort(self.strata, kind="stable")
+        sizes = np.stack([np.bincount(self.groups[rows], minlength=self.group_count) for rows in self._members()])
+        bounds = np.minimum(np.rint(sizes.cumsum(axis=1) / sizes.sum(axis=1, keepdims=True) * 256), 255)
+        draws = self.draws(number)
+        random = words(-(-self.groups.size * draws // 8)).view(np.uint8)[: self.groups.size * draws]
+        random = random.reshape(-1, draws)
+        codes = np.zeros(random.shape, dtype=np.min_scalar_type(self.group_count))
+        for bound in bounds[self.strata[order], :-1].astype(np.uint8).T:
+            codes += random >= bound[:, None]
+        _to_size(codes, sizes, words)
+        return codes[np.argsort(order)].T
 
     def _all(self) -> Iterator[Codes]:
         members = self._members()
@@ -101,14 +119,44 @@ class Design:
         return [np.flatnonzero(self.strata == stratum) for stratum in range(int(self.strata.max()) + 1)]
 
 
-def _bits(number: int) -> int:
-    """Bits that tell `number` things apart."""
-    return (number - 1).bit_length()
+def random_words(seed: int, number: int) -> Callable[[int], NDArray[np.uint64]]:
+    """A numbered stream of random 64-bit words, by Philox, whose stream numpy keeps over versions; it is called with
+    how many are wanted next. Little-endian everywhere, so that their bytes are the same too."""
+    stream = np.random.Philox(np.random.SeedSequence([seed, number]))
+    return lambda wanted: np.asarray(stream.random_raw(wanted)).astype("<u8", copy=False)
 
 
-def random_words(seed: int, block: int, number: int) -> NDArray[np.uint64]:
-    """Random 64-bit words (number,) of a numbered block, by Philox, whose stream numpy keeps over versions."""
-    return np.asarray(np.random.Philox(np.random.SeedSequence([seed, block])).random_raw(number), dtype=np.uint64)
+def _to_size(codes: NDArray[Any], sizes: Codes, words: Callable[[int], NDArray[np.uint64]]) -> None:
+    """Bring groups to their sizes in place. codes: (S, B), units in the order of strata; sizes: (H, G)."""
+    units, draws = sizes.sum(axis=1), codes.shape[1]
+    starts = units.cumsum() - units
+    surplus = _surplus(codes, sizes).reshape(sizes.shape[1], -1)
+    pairs = np.flatnonzero((surplus > 0).any(axis=0))  # of stratum and draw
+    while pairs.size:
+        stratum, draw = np.divmod(pairs, draws)
+        picks = max(CANDIDATES // pairs.size, 1)
+        random = words(-(-pairs.size * picks // 2)).view("<u4")[: pairs.size * picks].reshape(-1, picks)
+        unit = starts[stratum, None] + (random * units[stratum, None].astype(np.uint64) >> np.uint64(32)).view(np.int64)
+        usable = surplus[codes[unit, draw[:, None]], pairs[:, None]] > 0
+        row = np.flatnonzero(usable.any(axis=1))
+        pair, unit, draw = pairs[row], unit[row, usable[row].argmax(axis=1)], draw[row]
+        left, joined = codes[unit, draw], surplus[:, pair].argmin(axis=0)
+        codes[unit, draw] = joined
+        surplus[left, pair] -= 1
+        surplus[joined, pair] += 1
+        pairs = pairs[(surplus[:, pairs] > 0).any(axis=0)]
+
+
+def _surplus(codes: NDArray[Any], sizes: Codes) -> Codes:
+    """(G, H, B): by how many units each group is too large. Counted by 255 units at a time, which a byte can hold."""
+    ends = sizes.sum(axis=1).cumsum().tolist()
+    surplus = np.repeat(-sizes.T[:, :, None], codes.shape[1], axis=2)
+    for group in range(sizes.shape[1]):
+        members = (codes == group).view(np.uint8)
+        for stratum, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
+            for first in range(start, end, 255):
+                surplus[group, stratum] += members[first : min(first + 255, end)].sum(axis=0, dtype=np.uint8)
+    return surplus
 
 
 def _checked_codes(codes: ArrayLike, what: str) -> Codes:

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from os.path import relpath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
@@ -19,8 +20,10 @@ from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.extract import READABLE
 from vibe_harness.pipeline.generate import final_responses
 from vibe_harness.pipeline.ids import Place, Planned
+from vibe_harness.pipeline.naming import told_apart
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.pipeline.sums import check_sums
 from vibe_harness.records import Clip, Outcome, Reading, Response
 from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, SampledRun, SampledTask
 
@@ -28,14 +31,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PER_CELL = 5
-Cell = tuple[str, str, str]  # model, task, dimension
 Said = tuple[Reading, tuple[str, ...], tuple[str, ...]]  # reading, raw, canonical values
+
+
+class Cell(NamedTuple):
+    """What so many responses are drawn for. model: its name; identity: of the model with all its arguments."""
+
+    model: str
+    identity: str
+    task: str
+    dimension: str
 
 
 @dataclass(frozen=True)
 class _Run:
     folder: RunFolder
     record: RunRecord
+    model: Mapping[str, Any]  # what makes it another model than others of its name
     places: Mapping[str, Place]  # request -> task, variant, clip; those with a text that was read
     groups: Mapping[str, Mapping[str, str]]  # dimension -> request -> group
 
@@ -90,13 +102,14 @@ def draw(
     for name in extractors:
         picked = _read_by(name, index, opened, picked, cards, progress)
     picked.sort(key=lambda one: digest([seed, "order", one.request]))
+    labels = _labels(opened)
     width = max(3, len(str(len(picked))))
     sample = Sample(
         format=FORMAT,
         id="",
         seed=seed,
         per_cell=per_cell,
-        runs=[_sampled(run, folder) for run in opened],
+        runs=[_sampled(run, folder, labels[digest(run.model)]) for run in opened],
         tasks=tasks,
         extractors=list(dict.fromkeys(map(_label, [*(run.record.extractor for run in opened), *extractors]))),
         responses=[_finished(f"r{number:0{width}}", one, opened, seed) for number, one in enumerate(picked, 1)],
@@ -112,6 +125,7 @@ def _open(path: Path) -> _Run:
     record = folder.record()
     columns = [GROUP_PREFIX + name for name in record.dimensions]
     table = _read(folder, ["request", "task", "variant", "clip", *columns])
+    check_sums(folder)
     rows = table.to_pandas().drop_duplicates("request").astype(object)
     asked = {row[0]: row[1:] for row in rows[["request", "task", "variant", "clip"]].itertuples(index=False, name=None)}
     final = final_responses(folder.responses, Planned(asked.items()))
@@ -120,7 +134,8 @@ def _open(path: Path) -> _Run:
         name: dict(rows.loc[rows[GROUP_PREFIX + name].notna(), ["request", GROUP_PREFIX + name]].to_numpy())
         for name in record.dimensions
     }
-    return _Run(folder, record, {request: place for request, place in asked.items() if request in held}, groups)
+    model = folder.question()["model"]
+    return _Run(folder, record, model, {request: place for request, place in asked.items() if request in held}, groups)
 
 
 def _read(folder: RunFolder, columns: list[str], requests: Collection[str] | None = None) -> pa.Table:
@@ -174,22 +189,34 @@ def _cards(index: CardIndex, tasks: Mapping[str, SampledTask]) -> dict[str, Task
 def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, Cell], list[str]]:
     """Request -> the cell it was drawn for, and which cells came out short."""
     cells: dict[Cell, list[str]] = defaultdict(list)
+    labels = _labels(runs)
     for run in runs:
+        model = run.record.model.model, digest(run.model)
         for dimension in run.record.dimensions:
             for asked in run.record.tasks:
-                cells.setdefault((run.record.model.model, asked.card.task, dimension), [])  # an empty cell is one too
+                cells.setdefault(Cell(*model, asked.card.task, dimension), [])  # an empty cell is one too
             for request in run.groups[dimension]:
                 if request in run.places:
-                    cells[run.record.model.model, run.places[request][0], dimension].append(request)
+                    cells[Cell(*model, run.places[request][0], dimension)].append(request)
     drawn: dict[str, Cell] = {}
     short = []
     for cell, requests in sorted(cells.items()):
-        free = sorted(set(requests) - drawn.keys(), key=lambda request: digest([seed, *cell, request]))
+        free = sorted(set(requests) - drawn.keys(), key=partial(_drawn_by, seed, cell))
         drawn |= dict.fromkeys(free[:per_cell], cell)
         if len(free) < per_cell:
-            model, task, dimension = cell
-            short.append(f"{model}, {task} by {dimension}: {len(free)} responses to draw from instead of {per_cell}")
+            what = f"{labels[cell.identity]}, {cell.task} by {cell.dimension}"
+            short.append(f"{what}: {len(free)} responses to draw from instead of {per_cell}")
     return drawn, short
+
+
+def _drawn_by(seed: int, cell: Cell, request: str) -> str:
+    """By what the responses of a cell are drawn. A request's id tells one model of a name from another already."""
+    return digest([seed, cell.model, cell.task, cell.dimension, request])
+
+
+def _labels(runs: Sequence[_Run]) -> dict[str, str]:
+    """What each model is called, by a digest of all that makes it another."""
+    return told_apart({digest(run.model): (run.record.model.model, run.model) for run in runs})
 
 
 def _details(number: int, run: _Run, drawn: dict[str, Cell]) -> Iterator[_Picked]:
@@ -223,13 +250,13 @@ def _read_by(
     responses = {request: Response(request, Outcome.OK, one.text) for request, one in waiting.items()}
     stage = progress.stage(f"reading by {label}", len(waiting))
     with closing(open_extractor(name, index, list(cards.values()))) as extractor, stage as tick:
-        asked = [(cards[one.cell[1]], responses[request]) for request, one in waiting.items()]
+        asked = [(cards[one.cell.task], responses[request]) for request, one in waiting.items()]
         for extraction in extractor.extract(asked):
             one = waiting.pop(extraction.request, None)
             if one is None:
                 raise EngineError(f"the extractor read response {extraction.request} twice, or without being asked")
             said = {attribute: dict(by) for attribute, by in one.said.items()}
-            task, response = cards[one.cell[1]], responses[one.request]
+            task, response = cards[one.cell.task], responses[one.request]
             for seen in observations(task, "", Clip("", "", "", {}), response, extraction):
                 said.setdefault(seen.attribute, {})[label] = (seen.reading, seen.raw, seen.values)
             found[one.request] = replace(one, said=said)
@@ -253,7 +280,7 @@ def _unread(sample: Sample) -> list[str]:
 
 def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> Drawn:
     run = runs[one.run]
-    _, task, dimension = one.cell
+    task, dimension = one.cell.task, one.cell.dimension
     asked = next(asked for asked in run.record.tasks if asked.card.task == task)
     return Drawn(
         id=id,
@@ -286,12 +313,12 @@ def _claims(said: Mapping[str, Said], aliases: Mapping[str, str], salt: Sequence
     return sorted(claims, key=lambda claim: digest([*salt, str(claim.reading), sorted(claim.values)]))
 
 
-def _sampled(run: _Run, folder: Path) -> SampledRun:
+def _sampled(run: _Run, folder: Path, label: str) -> SampledRun:
     path, base = run.folder.path.resolve(), folder.resolve()
     return SampledRun(
         path=relpath(path, base) if path.anchor == base.anchor else str(path),  # Windows has drives
         digest=run_digest(run.folder),
-        model=run.record.model.model,
+        model=label,
         corpus=run.record.corpus,
         simulated=run.record.model.simulated,
         extractor=_label(run.record.extractor),
