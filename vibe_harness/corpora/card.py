@@ -6,9 +6,10 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
+from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.registry import first_claims
 from vibe_harness.errors import UserError
@@ -124,15 +125,4 @@ def load_corpus_card(name_or_path: str) -> tuple[CorpusCard, Path]:
         if name_or_path not in known:
             raise UserError(f"no card for a corpus '{name_or_path}'. {did_you_mean(name_or_path, known)}")
         path = known[name_or_path]
-    source = read_card(path)
-    try:
-        card = CorpusCard.model_validate(source.data)
-    except ValidationError as error:
-        faults = [
-            f"{source.place(fault['loc'])}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}".replace(": : ", ": ")
-            for fault in error.errors()
-        ]
-        raise UserError("\n".join(faults)) from None
-    if card.corpus != path.stem:
-        raise UserError(f"{source.place(['corpus'])}: the card says 'corpus: {card.corpus}', its file is '{path.name}'")
-    return card, path
+    return named_card(read_card(path), CorpusCard, "corpus"), path

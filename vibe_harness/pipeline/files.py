@@ -38,10 +38,14 @@ def write_json(path: Path, data: Any) -> None:
         aside.write_text(text + "\n", encoding="utf-8", errors="replace")
 
 
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file. Raises UserError where it is missing or broken."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (ValueError, RecursionError) as error:

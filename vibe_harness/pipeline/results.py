@@ -166,11 +166,11 @@ def keep_results(folder: RunFolder, results: Results) -> None:
 
     A page of other scores, or of other answers, goes: a number that is no longer true must not stand beside the new.
     """
-    before = folder.sums.read_bytes() if folder.sums.exists() else None
+    before = folder.sums.read_bytes() if folder.sums.is_file() else None
     write_json(folder.results, to_json(results))
     write_sums(folder)
-    if folder.sums.read_bytes() != before:
-        folder.page.unlink(missing_ok=True)
+    if folder.sums.read_bytes() != before and folder.page.is_file():
+        folder.page.unlink()
 
 
 def read_scored(folder: RunFolder) -> Results:
@@ -188,8 +188,15 @@ def read_scored(folder: RunFolder) -> Results:
 def read_results(path: Path) -> Results:
     """Read results.json. Raises UserError where it is missing, broken, or of another format."""
     data = read_json(path)
-    if isinstance(data, dict) and data.get("format") != FORMAT:
-        raise UserError(f"{path}: results of format {data.get('format')}, and this version reads {FORMAT}: score again")
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: not the results of a run: score again")
+    if data.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: results of format {data.get('format')}, and this version reads {FORMAT}: score again, or use the "
+            "version that made them"
+        )
+    if not data.get("tasks"):
+        raise UserError(f"{path}: holds the scores of no task: score again")
     try:
         return _RESULTS.validate_python(data)
     except ValidationError as error:
