@@ -140,7 +140,7 @@ def score(
         also_test=known_tests(also_test),
         trust_remote_code=trust_remote_code,
     )
-    shown = folder.page.exists()
+    shown = folder.page.is_file()
     with folder.locked():
         results = score_run(folder, settings, dimensions, progress or Progress())
         keep_results(folder, results)

@@ -13,7 +13,8 @@ def runs(quick, tones):
 
 def test_two_runs_are_compared_and_gates_set_the_exit_code(runs):
     shown = runs("compare", "strong", "weak", "--tau", 1, check=0).stdout
-    assert "before: simulated (strong); after: simulated (weak)" in shown and "adjusted p" in shown
+    assert "before: simulated (args.strength 1) (strong); after: simulated (args.strength 0) (weak)" in shown
+    assert "adjusted p" in shown
     found = runs.json("compare", "strong", "weak", "--tau", 1)
     assert found["gates"] == [] and found["comparison"]["compared"][0]["whole"]["difference"] is not None
     limits = runs("compare", "strong", "--max-ntvd", "advisory=100", check=0).stdout

@@ -57,7 +57,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
     names = column_names(folder.observations, ["task", "variant", *COLUMNS])
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
-    for dimension in dimensions:
+    for dimension in dimensions or record.dimensions:
         for name in parts_of(dimension):
             if name not in columns:
                 raise UserError(
