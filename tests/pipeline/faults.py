@@ -1,4 +1,4 @@
-"""Runs in processes of their own that can be killed, torn, filled up and doubled, a hundred a minute.
+"""Runs in processes of their own that can be killed, torn, filled up and doubled, hundreds in some minutes.
 
 A forkserver that has imported the harness starts each one in some milliseconds: a new interpreter would take seconds.
 """
@@ -41,9 +41,11 @@ class Starter:
         self.arguments = arguments
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(
-            ["vibe_harness.cli.run", "vibe_harness.cli.terminal", "vibe_harness.pipeline.run", "pyarrow.parquet",
-             "pandas", "scipy.stats", "vibe_harness.backends.simulated", "soundfile", "soxr", "rapidfuzz", "rich.table",
-             "tqdm"]
+            ["vibe_harness.cli.main", "vibe_harness.cli.run", "vibe_harness.cli.terminal", "vibe_harness.pipeline.run",
+             "vibe_harness.pipeline.choice_score", "vibe_harness.backends.simulated", "vibe_harness.extraction.rules",
+             "vibe_harness.metrics.ntvd", "vibe_harness.metrics.refusal_ntvd", "vibe_harness.metrics.diversity",
+             "vibe_harness.stats.coverage", "vibe_harness.report.run_page", "pyarrow.parquet", "pyarrow.pandas_compat",
+             "pandas", "scipy.stats", "soundfile", "soxr", "rapidfuzz", "rich.console", "rich.table", "tqdm"]
         )  # fmt: skip
 
     def start(self, output: str, full_at: int | None = None) -> ForkServerProcess:
