@@ -18,6 +18,7 @@ from vibe_harness.pipeline.run_folder import RunFolder
 
 STARTS = 360  # of runs that something befalls, over all lanes: a number, so that no machine is too slow for the test
 LANES = 2
+KINDS = 5  # runs, killed, torn, full, doubled
 RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19", "--corpus", "m.csv")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
@@ -51,19 +52,19 @@ def test_killed_torn_filled_and_doubled_hundreds_of_times_it_ends_as_an_unbroken
         ):
             faults += found
     print(f"as the unbroken run ({takes:.2f} s), after {dict(faults)} in {time.monotonic() - begun:.0f} s")
-    assert all(faults[kind] for kind in ("runs", "killed", "torn", "full", "doubled"))
-    assert ()  # others end before anything befalls them
+    assert len(faults) == KINDS
 
 
 def struck(starter, lane, chance, takes, whole):
     """Runs under faults, each compared with the unbroken one; how often each fault struck."""
     faults: Counter[str] = Counter()
-    left = STARTS // LANES
-    while left:
+    starts = 0
+    while starts < STARTS // LANES or len(+faults) < KINDS:  # until each has struck
         output = f"lane{lane}-run{faults['runs']}"
-        for _ in range(min(left, chance.randint(5, 20))):
+        number = chance.randint(5, 20)
+        for _ in range(number):
             strike(starter, output, takes, chance, faults)
-            left -= 1
+        starts += number
         starter.whole(output)
         checked = check_run(RunFolder(starter.folder / output))
         assert checked.whole and checked.answered == checked.planned == 240, checked.faults
@@ -79,7 +80,7 @@ def strike(starter, output, takes, chance, faults):
     kind = chance.choice(["killed", "torn", "torn", "full", "doubled"])
     if kind == "full":
         process = starter.start(output, full_at=chance.randint(1, 120_000))
-        process.join(60)
+        process.join(600)
         assert process.exitcode in (0, 1, 2), said(starter)
         faults["full"] += process.exitcode == 2
         return
@@ -87,8 +88,8 @@ def strike(starter, output, takes, chance, faults):
     if kind == "doubled":
         time.sleep(moment / 2)
         second = starter.start(output)
-        second.join(60)
-        first.join(60)
+        second.join(600)
+        first.join(600)
         assert {first.exitcode, second.exitcode} <= {0, 1, 2}, said(starter)
         assert not first.exitcode == second.exitcode == 2, said(starter)
         faults["doubled"] += 2 in (first.exitcode, second.exitcode)

@@ -18,7 +18,7 @@ from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
-from vibe_harness.pipeline.tables import read_column, rows_asked
+from vibe_harness.pipeline.tables import column_names, read_column, rows_asked, unreadable
 from vibe_harness.records import Outcome, Reading, Score, parts_of
 from vibe_harness.registry import did_you_mean
 
@@ -57,7 +57,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = _column_names(folder.observations)
+    names = column_names(folder.observations, ["task", "variant", *COLUMNS])
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for dimension in dimensions:
         for name in parts_of(dimension):
@@ -115,27 +115,6 @@ def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Setti
     return replace(settings, speaker_strata=strata_for(dimension, record.speaker_strata), strata=strata)
 
 
-def _column_names(path: Path) -> list[str]:
-    """Columns of the observations. Raises UserError where the file is not what a run writes."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        names = list(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
-        names = []
-    if not {"task", "variant", *COLUMNS} <= set(names):
-        raise _damaged(path)
-    return names
-
-
-def _damaged(path: Path) -> UserError:
-    return UserError(
-        f"{path}: not the observations of a run, or damaged: run the command that started the run again, which "
-        "makes them anew from its responses"
-    )
-
-
 def _batch_check(folder: RunFolder) -> BatchCheck | None:
     found = [entry for entry in read_journal(folder.engines) if entry["role"] == BATCH_CHECK]
     return BatchCheck(requests=found[-1]["asked"], different=len(found[-1]["different"])) if found else None
@@ -183,7 +162,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     import pandas as pd
     import pyarrow as pa
 
-    names = _column_names(path)
+    names = column_names(path, ["task", "variant", *COLUMNS])
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
     parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
     columns = [*COLUMNS, *(["answer"] if "answer" in names else []), *groups]
@@ -191,8 +170,8 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
         rows = rows_asked(path, task, variant, parts)
         order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])
         found = {name: _series(read_column(path, name, rows).take(order)) for name in columns}  # no two under way
-    except (pa.ArrowException, OSError):
-        raise _damaged(path) from None
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from None
     frame = pd.DataFrame(found, copy=False)
     del found
     frame["group"] = frame[parts[0]].astype(str)
