@@ -185,7 +185,8 @@ def _series(column: pa.Array[Any]) -> pd.Series[Any]:
     import pandas as pd
     import pyarrow as pa
 
-    return pd.Series(pd.arrays.ArrowExtensionArray(column)) if pa.types.is_list(column.type) else column.to_pandas()
+    words = isinstance(column, pa.DictionaryArray)
+    return column.to_pandas() if words else pd.Series(pd.arrays.ArrowExtensionArray(column))
 
 
 def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:

@@ -121,15 +121,21 @@ def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    at = 0
+    kept, at = [], 0
     with pq.ParquetFile(path) as file:
-        kept = [pa.array([], file.schema_arrow.field(name).type)] if not len(rows) else []
         for batch in file.iter_batches(BATCH, columns=[name], use_threads=False):
             column: Any = batch.column(0).filter(pa.array(rows[at : at + len(batch)]))
             if isinstance(column, pa.DictionaryArray):  # which still holds the words of what was filtered out
-                column = column.dictionary_decode().dictionary_encode()
+                column = column.dictionary_decode()
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column = column.dictionary_encode()
+            elif not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+                raise pa.ArrowTypeError(f"the column '{name}' holds no words but {column.type}")
             kept.append(column)
             at += len(batch)
+        kind = file.schema_arrow.field(name).type
+    if not kept:
+        kept = [pa.array([], kind if pa.types.is_list(kind) else pa.dictionary(pa.int32(), pa.string()))]
     whole = pa.chunked_array(kept).unify_dictionaries().combine_chunks()
     kept.clear()
     pa.default_memory_pool().release_unused()  # which keeps what the batches took: more than the column does
