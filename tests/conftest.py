@@ -1,10 +1,14 @@
 """What holds for all tests."""
 
-from hypothesis import settings
+import os
+
+from hypothesis import HealthCheck, settings
 
 from tests.browser import browser as browser
 from tests.browser import page as page
 
-# A fsync takes as long as the machine is busy: time is no fault.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+# However slow or busy the machine is, a test says the same: time is no fault, draws have a seed, and no progress bar
+# comes up beside what a command says after some seconds.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("steady")
+os.environ["TQDM_DISABLE"] = "1"

@@ -278,10 +278,10 @@ def prepare_corpus(name: str, source: str | Path | None = None, output: str | Pa
 
     from vibe_harness.corpora.card import load_corpus_card
     from vibe_harness.corpora.preparing import prepare as prepare_from
-    from vibe_harness.corpora.registry import data_folder
+    from vibe_harness.corpora.registry import own_corpora
 
     card, path = load_corpus_card(name)
-    folder = Path(output) if output else data_folder() / "corpora" / card.corpus
+    folder = Path(output) if output else own_corpora() / card.corpus
     source = None if source is None else str(source)
     return prepare_from(card, path, source, folder, os.cpu_count() or 1).corpus
 
@@ -291,11 +291,9 @@ def check_corpus(name_or_path: str | Path) -> list[tuple[Clip, CheckedAudio | Ba
     import os
 
     from vibe_harness.corpora.checking import check_clips
-    from vibe_harness.corpora.registry import find_corpus, folder_as_corpus, has_manifest
+    from vibe_harness.corpora.registry import find_audio
 
-    name = str(name_or_path)
-    bare = Path(name).is_dir() and not has_manifest(name)
-    corpus = folder_as_corpus(Path(name)) if bare else find_corpus(name)
+    corpus = find_audio(str(name_or_path))
     return list(check_clips(corpus, corpus.clips, os.cpu_count() or 1))
 
 

@@ -159,20 +159,39 @@ def test_every_card_that_comes_along(task: str) -> None:
     assert checked.findings == ()
 
 
+def copied(folder: Path, task: str, old: str, new: str) -> Path:
+    """A card of the user's own, made from one that comes along."""
+    text = (library_root() / "tasks" / f"{task}.yaml").read_text(encoding="utf-8")
+    assert old in text
+    card = folder / "own" / "tasks" / "mine.yaml"
+    card.parent.mkdir(parents=True)
+    card.write_text(text.replace(f"task: {task}", "task: mine").replace(old, new), encoding="utf-8")
+    shutil.copytree(library_root() / "templates", folder / "own" / "templates")
+    return card
+
+
 @pytest.mark.parametrize(
     ("task", "old", "new"),
     [("biasinear", "text: option_b_text", "text: option_b"), ("spoken_stereoset", "item: item", "item: itm")],
 )
 def test_columns_of_a_choice_task(tmp_path: Path, task: str, old: str, new: str) -> None:
-    text = (library_root() / "tasks" / f"{task}.yaml").read_text(encoding="utf-8")
-    assert old in text
-    card = tmp_path / "own" / "tasks" / "mine.yaml"
-    card.parent.mkdir(parents=True)
-    card.write_text(text.replace(f"task: {task}", "task: mine").replace(old, new), encoding="utf-8")
-    shutil.copytree(library_root() / "templates", tmp_path / "own" / "templates")
-    [checked] = check_tasks([str(card)])
+    [checked] = check_tasks([str(copied(tmp_path, task, old, new))])
     wrong = new.rpartition(" ")[2]
     assert checked.findings and all(f"has no column '{wrong}'" in finding.message for finding in checked.findings)
+
+
+def test_a_choice_task_is_tried_the_whole_way(tmp_path: Path) -> None:
+    card = copied(tmp_path, "biasinear", "metrics: [accuracy,", "metrics: [slbs, accuracy,")
+    [checked] = check_tasks([str(card)])
+    [finding] = checked.findings
+    assert "slbs" in finding.message and "stereotypical" in finding.message, finding
+
+
+def test_a_spoken_label_that_cannot_be_played(tmp_path: Path) -> None:
+    card = copied(tmp_path, "biasinear", "kind: choice", "kind: choice")
+    (tmp_path / "own" / "templates" / "labels" / "question.ogg").write_bytes(b"")
+    [checked] = check_tasks([str(card)])
+    assert any("question.ogg" in finding.message for finding in checked.findings), checked.findings
 
 
 def test_a_card_copied_over_another_name(own: Path) -> None:

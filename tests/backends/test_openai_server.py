@@ -58,7 +58,7 @@ def ask(number: int, wave: Waveform | None = None, **more: Any) -> Request:
 def model_card(url: str, args: dict[str, Any] | None = None, **connection: Any) -> ModelCard:
     return ModelCard(
         model="m", backend="openai", id="loopback", layout=Layout(system="Be brief."), args=args or {},
-        connection={"base_url": url, "timeout_s": 10.0, **connection},
+        connection={"base_url": url, "timeout_s": 60.0, **connection},
     )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}
     waves = [tone(pitch) for pitch in (110, 220, 440, 880)]
     with Loopback(rates=rates, seed=5, hang_s=30.0) as server:
-        got = answers(server.url, (ask(i, waves[i % 4]) for i in range(2000)), timeout_s=5.0)
+        got = answers(server.url, (ask(i, waves[i % 4]) for i in range(2000)), timeout_s=10.0)
         seen = server.seen()
     assert sorted(r.request for r in got) == sorted(f"r{i}" for i in range(2000))
     played = seen["played"]
@@ -303,15 +303,15 @@ def test_requests_are_drawn_as_there_is_room_and_memory_stays_flat() -> None:
 
 
 def test_stopping_early_cancels_what_is_under_way() -> None:
-    with Loopback(latency_s=5.0) as server:
-        engine = OpenAIEngine(model_card(server.url), [])
+    with Loopback(latency_s=300.0) as server:
+        engine = OpenAIEngine(model_card(server.url, timeout_s=300.0), [])
         start = time.monotonic()
         stream = engine.generate([ask(i) for i in range(100)])
         with pytest.raises(RuntimeError, match="enough"):
             raise_after(stream)
         stream.close()
         engine.close()
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 60
 
 
 def raise_after(stream: Iterator[Response]) -> None:
@@ -327,23 +327,22 @@ def test_ctrl_c_ends_the_process_promptly() -> None:
     code = (
         "import sys, pathlib; sys.path.insert(0, '.')\n"
         "from tests.backends.test_openai_server import OpenAIEngine, model_card, ask\n"
-        "e = OpenAIEngine(model_card(sys.argv[1]), []); print('up', flush=True)\n"
+        "e = OpenAIEngine(model_card(sys.argv[1], timeout_s=300.0), [])\n"
         "list(e.generate(ask(i) for i in range(100)))"
     )
-    with Loopback(latency_s=30.0) as server:
+    with Loopback(latency_s=300.0) as server:
         process = subprocess.Popen(
             [sys.executable, "-c", code, server.url],
-            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,
             preexec_fn=hears_interrupts,
         )
-        assert process.stdout and process.stdout.readline() == b"up\n"
-        time.sleep(0.3)
+        while not server.seen()["most"]:
+            assert process.poll() is None
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        start = time.monotonic()
-        _, error = process.communicate(timeout=10)
-        assert time.monotonic() - start < 2 and process.returncode != 0 and b"KeyboardInterrupt" in error
+        _, error = process.communicate(timeout=60)
+        assert process.returncode != 0 and b"KeyboardInterrupt" in error
 
 
 def test_a_crowded_server_gets_fewer_requests_at_once() -> None:

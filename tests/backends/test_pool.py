@@ -1,13 +1,9 @@
 """Several servers share the work by how fast they answer; one that dies costs its requests a retry and nothing else."""
 
-import threading
-import time
-
 import pytest
 
 from tests.backends.test_openai_server import answers, ask, model_card
 from tests.loopback import Loopback
-from vibe_harness.backends import pool
 from vibe_harness.backends.openai_server import OpenAIEngine
 from vibe_harness.backends.protocol import check_options
 from vibe_harness.cli.options import parse_model_args
@@ -21,33 +17,37 @@ def texts(responses):
 
 
 def test_the_faster_server_is_given_more_and_the_answers_are_those_of_one():
-    requests = [ask(number) for number in range(300)]
-    with Loopback(latency_s=0.02) as fast, Loopback(latency_s=0.1) as slow:
+    requests = [ask(number) for number in range(150)]
+    with Loopback(latency_s=0.02) as fast, Loopback(latency_s=0.5) as slow:
         shared = texts(answers([fast.url, slow.url], requests, concurrency=4))
         by_fast, by_slow = (len(server.seen()["asked"]) for server in (fast, slow))
         alone = texts(answers(fast.url, requests))
-    assert shared == alone and len(shared) == 300
-    assert by_fast + by_slow == 300
-    assert by_slow >= 20 and by_fast >= 2 * by_slow
+    assert shared == alone and len(shared) == 150
+    assert by_fast + by_slow == 150
+    assert by_slow >= 4 and by_fast >= 2 * by_slow
 
 
 def test_one_killed_in_the_middle_costs_a_retry_and_nothing_else():
     requests = [ask(number) for number in range(200)]
     with Loopback(latency_s=0.02) as kept, Loopback(latency_s=0.02) as dies:
-        threading.Timer(0.6, dies.stop).start()
-        shared = texts(answers([kept.url, dies.url], requests, concurrency=4))
+        engine = OpenAIEngine(model_card([kept.url, dies.url], concurrency=4), [])
+        responses = []
+        for response in engine.generate(requests):
+            responses.append(response)
+            if len(responses) == 40:
+                both = dies.seen()["asked"]
+                dies.stop()
+        engine.close()
+        shared = texts(responses)
+        assert len(both) > 10 and 150 < len(kept.seen()["asked"]) < 200
         assert shared == texts(answers(kept.url, requests))
-        assert len(kept.seen()["asked"]) > 100
     assert len(shared) == 200
 
 
-def test_one_that_is_gone_from_the_start_is_left_out_and_joins_when_it_comes(monkeypatch):
-    monkeypatch.setattr(pool, "FIRST_PAUSE_S", 0.2)
-    with Loopback(latency_s=0.05) as kept, Loopback() as gone:
+def test_one_that_is_gone_from_the_start_is_left_out():
+    with Loopback() as kept, Loopback() as gone:
         gone.stop()
-        begun = time.monotonic()
         assert len(texts(answers([gone.url, kept.url], [ask(number) for number in range(40)], concurrency=2))) == 40
-        assert time.monotonic() - begun < 20
 
 
 def test_where_none_answers_it_is_said_with_all_addresses():

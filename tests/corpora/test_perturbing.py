@@ -137,3 +137,39 @@ def test_changed_sound_is_written_once_for_each_change(tmp_path: Path, monkeypat
     assert second.root != first.root and not first.root.exists()
     one = decode(second.path(second.clips[0]))
     assert isinstance(one, Waveform) and np.abs(one.samples).max() < 0.2
+
+
+def test_listed_levels_make_each_clip_once_at_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _derived(tmp_path, monkeypatch, "{levels: {rate: [0.75, 1, 1.25], loudness: [0.5, 1]}}")
+    base, new = find_corpus("crema-d"), find_corpus("new")
+    assert len(new.clips) == 6 * len(base.clips)
+    lengths = {clip.id.partition("/")[2]: len(decode(base.path(clip)).samples) for clip in base.clips}  # type: ignore[union-attr]
+    for clip in new.clips:
+        rate, loudness = clip.groups["rate"], clip.groups["loudness"]
+        name, suffix = clip.id.partition("/")[2].split("-rate-")
+        assert suffix == f"{rate}-loudness-{loudness}"
+        wave = decode(new.path(clip))
+        assert isinstance(wave, Waveform)
+        assert len(wave.samples) == pytest.approx(lengths[name] / float(rate), abs=1)
+    counted = Counter((clip.groups["rate"], clip.groups["loudness"]) for clip in new.clips)
+    assert counted == {(rate, loudness): len(base.clips) for rate in ("0.75", "1", "1.25") for loudness in ("0.5", "1")}
+
+
+@pytest.mark.parametrize(
+    "levels",
+    ["{levels: {rate: [1]}}", "{levels: {rate: [1, 1.0]}}", "{levels: {}}", "{levels: {rate: [0.5, 9]}}",
+     "{levels: {rate: [0.5, fast]}}", "{levels: {pitch: [1, 2]}}", "{rate: 0.75, levels: {rate: [1, 2]}}"],
+)  # fmt: skip
+def test_levels_that_are_none(levels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"new.yaml:5.*perturb"):
+        _derived(tmp_path, monkeypatch, levels)
+
+
+def test_levels_of_a_column_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _derived(tmp_path, monkeypatch, "{levels: {rate: [1, 1.25]}}")
+    again = tmp_path / "again.yaml"
+    again.write_text(
+        "corpus: again\nversion: 1\ndescription: x\nbase: new\nperturb: {levels: {rate: [0.75, 1]}}\n", encoding="utf-8"
+    )
+    with pytest.raises(UserError, match=r"perturb.levels: the base has a column 'rate' already"):
+        prepare(*load_corpus_card(str(again)), None, tmp_path / "again", 2)

@@ -10,7 +10,7 @@ import pytest
 
 from vibe_harness.corpora.audio import CheckedAudio, read_audio
 from vibe_harness.corpora.checking import check_clips
-from vibe_harness.corpora.registry import corpus_manifests, data_folder, find_corpus
+from vibe_harness.corpora.registry import corpus_manifests, find_corpus, own_corpora
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
 
@@ -21,8 +21,8 @@ def _own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_prepared_corpus_is_found_by_name(tmp_path: Path) -> None:
-    assert data_folder() == tmp_path / "data"
-    folder = data_folder() / "corpora" / "mine"
+    assert own_corpora() == tmp_path / "data" / "corpora"
+    folder = own_corpora() / "mine"
     folder.mkdir(parents=True)
     (folder / "manifest.csv").write_text("file,speaker\na.wav,s\n", encoding="utf-8")
     assert find_corpus("mine").clips[0].id == "mine/s/a"
@@ -95,4 +95,4 @@ def test_a_user_without_a_home_has_the_corpora_that_come_along(monkeypatch):
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it does where there is no home
     assert "demo" in corpus_manifests()
     with pytest.raises(UserError, match="VIBE_HARNESS_DATA"):
-        data_folder()
+        own_corpora()

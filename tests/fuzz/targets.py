@@ -178,10 +178,10 @@ def main(name: str, seconds: float) -> None:
         if time.monotonic() > end:
             print(f"{name}: {tried} inputs in {seconds:g} s, none unhandled", flush=True)
             os._exit(0)
-        begun = time.monotonic()
+        begun = time.process_time()
         try:
             TARGETS[name](data)
-            slow = time.monotonic() - begun
+            slow = time.process_time() - begun
             assert slow < 5, f"{slow:.1f} s for one input"
         except BaseException:
             path = FOUND / name / hashlib.sha256(data).hexdigest()[:16]

@@ -57,7 +57,7 @@ class Starter:
         """Run to the end; returns the seconds that it took."""
         begun = time.perf_counter()
         process = self.start(output)
-        process.join(120)
+        process.join(600)
         assert process.exitcode in (0, 1), (self.folder / "said").read_text(encoding="utf-8")
         return time.perf_counter() - begun
 

@@ -300,17 +300,29 @@ def test_a_person_sees_a_table_a_page_and_a_board(tmp_path: Path, capsys: pytest
     assert "biasinear" in page and "accuracy" in page
 
 
-def test_options_are_changed_along_with_the_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loudness_is_a_variable_and_options_change_along_with_the_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
     source = biasinear_layout(tmp_path / "source", samples=1)
-    for name, given in (("biasinear", str(source)), ("biasinear-quiet", None)):
+    for name, given in (("biasinear", str(source)), ("biasinear-loudness", None)):
         card, path = load_corpus_card(name)
         prepare(card, path, given, tmp_path / "data" / "corpora" / name, 2)
-    before, after = find_corpus("biasinear"), find_corpus("biasinear-quiet")
-    for old, new in zip(before.clips, after.clips, strict=True):
+    before, after = find_corpus("biasinear"), find_corpus("biasinear-loudness")
+    assert len(after.clips) == 3 * len(before.clips)
+    for place, new in enumerate(after.clips):
+        factor = ("0.5", "1", "1.5")[place % 3]
+        assert new.groups["loudness"] == factor and new.id.endswith(f"-loudness-{factor}")
+        old = before.clips[place // 3]
         for column in ("option_a_file", "option_d_file"):
-            loud, quiet = (decode(c.root / one.groups[column]) for c, one in ((before, old), (after, new)))
-            assert isinstance(loud, Waveform) and isinstance(quiet, Waveform)
-            np.testing.assert_allclose(quiet.samples, loud.samples / 2, atol=1e-6)
-    [results] = evaluate("simulated", ["biasinear"], "biasinear-quiet", permutations=10, output_path=tmp_path / "run")
-    assert sum(group.requests for group in results.tasks[0].groups.values()) == 28
+            base, changed = (decode(c.root / one.groups[column]) for c, one in ((before, old), (after, new)))
+            assert isinstance(base, Waveform) and isinstance(changed, Waveform)
+            np.testing.assert_allclose(changed.samples, float(factor) * base.samples, atol=1e-6)
+    [results] = evaluate(
+        "simulated-random", ["biasinear"], "biasinear-loudness", permutations=10, output_path=tmp_path / "run"
+    )
+    assert {name: group.requests for name, group in results.tasks[0].groups.items()} == {"0.5": 28, "1": 28, "1.5": 28}
+    scores = {score.metric: score for score in results.tasks[0].scores}
+    assert scores["apes"].value is not None and 0 <= scores["apes"].value <= 1
+    items = str(scores["fleiss_kappa"].detail["items"])
+    assert items.startswith("question x language x") and "loudness" not in items

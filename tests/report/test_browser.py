@@ -116,7 +116,7 @@ def test_a_clip_plays(page: "Page", run: RunFolder) -> None:
     assert audio.evaluate("async element => { await element.play(); return element.paused; }") is False
     clip = Path(unquote(urlsplit(audio.evaluate("element => element.currentSrc")).path))
     assert audio.evaluate("element => element.duration") == pytest.approx(soundfile.info(clip).duration, abs=0.05)
-    assert audio.get_attribute("aria-label", timeout=1000).startswith("clip demo/")
+    assert audio.get_attribute("aria-label").startswith("clip demo/")
 
 
 def test_what_hostile_models_write_is_text(page: "Page", hostile: RunFolder) -> None:

@@ -1,7 +1,10 @@
 """The papers' figures as they stand in the leaderboard: Table 1 of version 1, and what its appendix says of it."""
 
+import json
+
 import pytest
 
+from tests.support import SHARED
 from vibe_harness.report.board import build_board
 from vibe_harness.report.published import published_beside, published_blocks
 from vibe_harness.report.relations import task_relations
@@ -27,7 +30,8 @@ EXTREMES = {
 
 @pytest.mark.parametrize("dimension", ["gender", "accent"])
 def test_the_highest_and_lowest_of_table_1_are_marked(dimension: str) -> None:
-    [block] = [block for block in build_board([], published=published_blocks()).blocks if block.dimension == dimension]
+    blocks = build_board([], published=published_blocks()).blocks
+    [block] = [block for block in blocks if block.dimension == dimension and block.columns[0].kind == "open_ended"]
     assert len(block.rows) == 11 and block.published is not None and "Table 1" in block.published
     for index, column in enumerate(block.columns):
         marks = {row.cells[index].mark: row.cells[index].value for row in block.rows if row.cells[index].mark}
@@ -35,7 +39,8 @@ def test_the_highest_and_lowest_of_table_1_are_marked(dimension: str) -> None:
 
 
 def test_correlations_between_tasks_are_those_of_the_appendix() -> None:
-    by_dimension = {block.dimension: task_relations(block) for block in published_blocks()}
+    open_ended = [block for block in published_blocks() if block.columns[0].kind == "open_ended"]
+    by_dimension = {block.dimension: task_relations(block) for block in open_ended}
     found = {
         dimension: {
             (first, second): relations.values[i][j].value
@@ -58,3 +63,28 @@ def test_table_2_sets_story_beside_the_choice_benchmark() -> None:
     story, parity = rows["DeSTA2.5-Audio"]
     assert (story.value, parity.value, parity.stars) == (20.17, 8.7, "**")
     assert sum(bool(cells[1].stars) for cells in rows.values()) == 6  # as the table stars them
+
+
+def test_spoken_stereoset_stands_by_dimension_and_input() -> None:
+    blocks = {block.name: block for block in published_blocks() if block.columns[0].kind == "choice"}
+    assert len(blocks) == 4
+    audio = blocks["gender, Spoken StereoSet (published, audio)"]
+    assert [column.metric for column in audio.columns] == ["slifs", "slms", "slbs"]
+    values = {row.model: [cell.value for cell in row.cells if cell is not None] for row in audio.rows}
+    assert values["SALMONN-13B"] == [96.21, 77.98, 49.91]
+    assert all(row.mean is None for block in blocks.values() for row in block.rows)
+    text = blocks["age, Spoken StereoSet (published, text only)"]
+    assert {row.model: row.cells[2].value for row in text.rows if row.cells[2]}["SALMONN-7B"] == 45.76
+
+
+REFERENCE = SHARED / "reference" / "spoken_stereoset_published.json"
+
+
+@pytest.mark.skipif(not REFERENCE.exists(), reason=f"the published tables are not at {REFERENCE}")
+def test_spoken_stereoset_is_as_the_reference_has_it() -> None:
+    reference = json.loads(REFERENCE.read_text(encoding="utf-8"))
+    for block in published_blocks():
+        if block.columns[0].kind == "choice":
+            table = reference["text_only" if "text" in block.apart else "audio"][block.dimension]
+            found = {row.model: [cell.value for cell in row.cells if cell is not None] for row in block.rows}
+            assert found == table and [column.metric for column in block.columns] == reference["order"]

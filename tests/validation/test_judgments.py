@@ -100,7 +100,7 @@ def judging(folder: Path, name: str, rounds: int) -> subprocess.Popen[str]:
 
 def test_two_at_once_lose_nothing(folder: Path) -> None:
     at_work = [judging(folder, name, 60) for name in ("ann", "ben", "ann")]
-    assert [process.wait(60) for process in at_work] == [0, 0, 0]
+    assert [process.wait(300) for process in at_work] == [0, 0, 0]
     for process in at_work:
         process.stdout.close()
     lengths = {judge.name: len(judge.path.read_bytes().splitlines()) for judge in judges_of(folder, small())}
@@ -110,7 +110,7 @@ def test_two_at_once_lose_nothing(folder: Path) -> None:
 
 def test_one_window_may_undo_while_another_judges(folder: Path) -> None:
     at_work = [judging(folder, name, 150) for name in ("ann", "undoing", "undoing")]
-    assert [process.wait(60) for process in at_work] == [0, 0, 0]
+    assert [process.wait(300) for process in at_work] == [0, 0, 0]
     for process in at_work:
         process.stdout.close()
     lines = [json.loads(line) for line in Judge(folder, small(), "ann").path.read_bytes().splitlines()]

@@ -233,7 +233,7 @@ def test_the_command_serves_the_page_until_it_is_interrupted(folder: Path, page:
         enter(page, url)
         press(page, "rr", "2 of 6 judged")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     finally:
         process.kill()
     assert (process.returncode, err) == (0, "") and not door.exists() and out.endswith("ann: 2 of 6 readings judged\n")

@@ -41,7 +41,7 @@ class Caller:
     def __call__(
         self, method: str, path: str, body: bytes | None = None, whole: str | None = None, **headers: str
     ) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=120)
         connection._encode_request = lambda request: request.encode("latin-1")  # which ASCII alone would not let out
         connection.putrequest(method, whole if whole is not None else self.path + path, skip_host=True)
         sent = {"Host": self.server.hosts[0], **{name.replace("_", "-"): value for name, value in headers.items()}}
@@ -154,7 +154,7 @@ def test_a_judgment_that_is_none_is_not_stored(call: Caller, data: Any, status: 
 def test_what_stands_behind_a_refused_body_is_no_request(server: JudgingServer) -> None:
     hidden = b"GET /x HTTP/1.1\r\n\r\n"
     head = f"POST /x/judgment HTTP/1.1\r\nHost: {server.hosts[0]}\r\nContent-Length: {len(hidden)}\r\n\r\n".encode()
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
         connection.sendall(head + hidden)
         said = b""
         while part := connection.recv(4096):

@@ -262,10 +262,9 @@ def _columns(corpus: str) -> set[str]:
     if corpus in corpus_manifests():
         return {name for clip in find_corpus(corpus).clips for name in clip.groups}
     card, _ = load_corpus_card(corpus)
-    if card.base:
-        return _columns(card.base)
-    columns = IMPORTERS.get(str(card.importer)).columns
-    return {*columns, *(f"{column}_group" for column in card.bands)} if columns else set()
+    known = _columns(card.base) if card.base else set(IMPORTERS.get(str(card.importer)).columns)
+    levels = {name for name, levels in card.perturb.levels if levels} if card.perturb else set()
+    return {*known, *(f"{column}_group" for column in card.bands), *levels} if known else set()
 
 
 def _place(task: Task, variant: str, words: str, source: CardSource) -> str:

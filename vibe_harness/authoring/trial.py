@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.corpora.audio import CheckedAudio
 from vibe_harness.corpora.checking import check_clips
+from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import HarnessError
+from vibe_harness.pipeline.options import check_options
 from vibe_harness.pipeline.plan import HeardClip, Plan
 from vibe_harness.pipeline.prepare import Prepared, Question
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results
 from vibe_harness.pipeline.run import run
-from vibe_harness.records import Reading
+from vibe_harness.records import Clip, Reading
 
 CLIPS, DIMENSION, EXTRACTOR = 3, "gender", "rules"
 
@@ -24,10 +28,9 @@ CLIPS, DIMENSION, EXTRACTOR = 3, "gender", "rules"
 def tried(task: Task, index: CardIndex, trust_remote_code: bool = False) -> list[str]:
     """What goes wrong on the whole way with three clips, in words; nothing where all goes well.
 
-    The simulated model refuses nothing and breaks no format here: every attribute should come back with a value.
+    The simulated model refuses nothing and breaks no format here: every attribute should come back with a value, and
+    every answer to a choice task as one of its options.
     """
-    if task.card.kind != "open_ended":
-        return []  # a choice task needs a corpus with items of its own
     try:
         with tempfile.TemporaryDirectory() as folder:
             results = run(_prepared(task, index, Path(folder), trust_remote_code), Progress())
@@ -37,16 +40,14 @@ def tried(task: Task, index: CardIndex, trust_remote_code: bool = False) -> list
 
 
 def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: bool) -> Prepared:
-    corpus = find_corpus("demo")
-    groups = sorted({clip.groups[DIMENSION] for clip in corpus.clips})
-    by_group = [[clip for clip in corpus.clips if clip.groups[DIMENSION] == group] for group in groups]
-    clips = [*by_group[0][: CLIPS - 1], by_group[1][0]]
+    model = with_overrides(index.model("simulated"), {"refusal_rate": 0, "breakage_rate": 0})
+    corpus = _three_clips(task.card.choice)
     heard = [
         HeardClip(clip, corpus.path(clip), audio.sha256, audio.duration_s)
-        for clip, audio in check_clips(corpus, clips, 1)
+        for clip, audio in check_clips(corpus, corpus.clips, 1)
         if isinstance(audio, CheckedAudio)
     ]
-    model = with_overrides(index.model("simulated"), {"refusal_rate": 0, "breakage_rate": 0})
+    heard, _ = check_options([task], corpus, model, heard, {}, False, Progress())
     variants = {task.name: tuple(task.card.prompts)}
     return Prepared(
         question=Question(
@@ -61,6 +62,33 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
         bad_clips={},
         folder=folder,
     )
+
+
+def _three_clips(choice: ChoicePart | None) -> Corpus:
+    """Clips of two groups of the demo corpus; for a choice task each with a row of made-up options."""
+    corpus = find_corpus("demo")
+    groups = sorted({clip.groups[DIMENSION] for clip in corpus.clips})
+    by_group = [[clip for clip in corpus.clips if clip.groups[DIMENSION] == group] for group in groups]
+    clips = [*by_group[0][: CLIPS - 1], by_group[1][0]]
+    if choice is not None:
+        clips = [replace(clip, groups={**clip.groups, **_row(choice, clip)}) for clip in clips]
+    return replace(corpus, clips=tuple(clips))
+
+
+def _row(choice: ChoicePart, clip: Clip) -> dict[str, str]:
+    """What a row of the task's own corpus would hold; a spoken option is the clip itself."""
+    row = {choice.item: clip.id}
+    for name, option in choice.options.items():
+        row[option.text] = f"what the option {name} says"
+        if option.audio:
+            row[option.audio] = clip.file
+    if choice.order_column:
+        row[choice.order_column] = "original"
+    if choice.split_by:
+        row[choice.split_by] = "a kind of item"
+    if choice.key:
+        row[choice.key.column] = choice.letters[0]
+    return row
 
 
 def _unread(results: Results) -> list[str]:

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
-from vibe_harness.backends.protocol import Opener, open_backend
+from vibe_harness.backends.protocol import Opener, checked_options, open_backend
 from vibe_harness.errors import UserError
 from vibe_harness.registry import did_you_mean
 
@@ -25,12 +23,5 @@ def opener_of(executor: str, arguments: Mapping[str, Any]) -> Opener:
         raise UserError(f"unknown executor '{executor}'. {did_you_mean(executor, EXECUTORS)}")
     from vibe_harness.backends.ray_executor import RayBackend, RaySettings
 
-    try:
-        settings = RaySettings.model_validate(arguments)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        name, what = ".".join(map(str, fault["loc"])), fault["msg"]
-        if fault["type"] == "extra_forbidden":
-            what = f"the executor 'ray' takes no such argument. {did_you_mean(name, RaySettings.model_fields)}"
-        raise UserError(f"--executor-args {name}: {what}") from None
-    return partial(RayBackend, settings)
+    refusal = "the executor 'ray' takes no such argument"
+    return partial(RayBackend, checked_options(RaySettings, arguments, "--executor-args ", refusal))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -35,6 +35,9 @@ class Options(BaseModel):
     """The base of what a backend may be told: frozen, unknown keys refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Checked = TypeVar("Checked", bound=BaseModel)
 
 
 class Engine(Protocol):
@@ -71,24 +74,30 @@ def open_backend(card: ModelCard, tasks: Sequence[Task]) -> Backend:
     return BACKENDS.get(card.backend)(card, tasks)
 
 
+def checked_options(kind: type[Checked], given: Mapping[str, Any], ahead: str, refusal: str) -> Checked:
+    """The options that are given, as `kind` reads them.
+
+    ahead: what a message says before the name of a field. refusal: what it says of a name that `kind` lacks. Raises
+    UserError.
+    """
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        # A misspelt name first: what it stands for is then missing, too.
+        fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+        name = ".".join(str(key) for key in fault["loc"])
+        what = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] == "extra_forbidden":
+            what = f"{refusal}. {did_you_mean(name, kind.model_fields)}"
+        raise UserError(f"{ahead}{name}: {what}") from None
+
+
 def check_options(card: ModelCard) -> None:
     """Raise UserError where a card asks something of its backend, by an argument or else, that it does not take."""
     engine = BACKENDS.get(card.backend)
-    for part, given, options in (
-        ("args", card.args, engine.Arguments),
-        ("connection", card.connection, engine.Connection),
-    ):
-        try:
-            options.model_validate(given)
-        except ValidationError as error:
-            fault = error.errors()[0]
-            name = ".".join(str(key) for key in fault["loc"])
-            what = f"{fault['msg'].removeprefix('Value error, ')}"
-            if fault["type"] == "extra_forbidden":
-                what = (
-                    f"the backend '{card.backend}' takes no such argument. {did_you_mean(name, options.model_fields)}"
-                )
-            raise UserError(f"model '{card.model}': {part}.{name}: {what}") from None
+    refusal = f"the backend '{card.backend}' takes no such argument"
+    checked_options(engine.Arguments, card.args, f"model '{card.model}': args.", refusal)
+    checked_options(engine.Connection, card.connection, f"model '{card.model}': connection.", refusal)
     if card.long_clips == "split" and not getattr(engine, "several_clips", False):
         raise UserError(
             f"model '{card.model}': long_clips: the backend '{card.backend}' takes one clip in a request, so that a "
@@ -126,11 +135,6 @@ def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:
             raise UserError(
                 f"--model-args {name}: the model '{card.model}' has no such argument. {did_you_mean(name, known)}"
             )
-    try:
-        changed = ModelCard.model_validate(data)
-    except ValidationError as error:
-        fault = error.errors()[0]
-        what = fault["msg"].removeprefix("Value error, ")
-        raise UserError(f"--model-args {'.'.join(map(str, fault['loc']))}: {what}") from None
+    changed = checked_options(ModelCard, data, "--model-args ", "a model has no such field")
     check_options(changed)
     return changed

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import fnmatch
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeVar
-
-from pydantic import ValidationError
+from typing import Any, Literal
 
 from vibe_harness.cards.aliases import read_aliases
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.faults import CardError, Faults
 from vibe_harness.cards.orders import LETTERS
 from vibe_harness.cards.paths import find_file
-from vibe_harness.cards.schema import Card, ChoicePart, ModelCard, TaskCard
+from vibe_harness.cards.schema import ChoicePart, ModelCard, TaskCard
 from vibe_harness.cards.templates import TemplateSet
+from vibe_harness.cards.validating import named_card, without_unknown_fields
 from vibe_harness.cards.yaml_file import CardSource, read_card
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
@@ -29,8 +27,6 @@ from vibe_harness.registry import did_you_mean
 PROMPT_VARIABLES = frozenset({"text"})
 EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
 CHOICE_VARIABLES = frozenset({"options", "spoken"})  # further ones, of choice tasks; `spoken` is the prompt's alone
-
-AnyCard = TypeVar("AnyCard", bound=Card)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +185,9 @@ class CardIndex:
             return None, faults.found
         card: TaskCard | None = None
         with faults.at():
-            card = validated(source, TaskCard, "task")
+            card = named_card(source, TaskCard, "task")
         if faults.found:
-            card = _without_unknown_fields(source.data, TaskCard)
+            card = without_unknown_fields(source.data, TaskCard)
         return (self._bind(source, card, faults) if card else None), faults.found
 
     def _bind(self, source: CardSource, card: TaskCard, faults: Faults) -> Task:
@@ -239,7 +235,7 @@ class CardIndex:
             if name not in files:
                 raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}")
             path = files[name]
-        return validated(read_card(path, self.root_of(path)), ModelCard, "model")
+        return named_card(read_card(path, self.root_of(path)), ModelCard, "model")
 
     def _files(self, folder: str) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -288,59 +284,3 @@ def _label_digests(roots: Sequence[Path], choice: ChoicePart) -> dict[str, str]:
     """A digest of each label's audio file: another voice there makes another task."""
     files = label_files(roots, choice)
     return {f"audio {letter}": hashlib.sha256(path.read_bytes()).hexdigest() for letter, path in files.items()}
-
-
-def validated(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
-    """The card that a file holds. Raises CardError with every fault of its fields."""
-    try:
-        card = model.model_validate(source.data)
-    except ValidationError as error:
-        raise CardError(list(_explain(source, model, error))) from None
-    name = getattr(card, kind)
-    if name != source.path.stem:
-        raise UserError(
-            f"{source.place([kind])}: the card says '{kind}: {name}' but its file is named '{source.path.stem}': "
-            "change one of the two"
-        )
-    return card
-
-
-def _without_unknown_fields(data: Mapping[str, Any], model: type[AnyCard]) -> AnyCard | None:
-    """The card less the fields that it may not have; None where that does not mend it."""
-    kept = copy.deepcopy(dict(data))
-    try:
-        return model.model_validate(kept)
-    except ValidationError as error:
-        for fault in error.errors():
-            if fault["type"] == "extra_forbidden":
-                *outer, last = fault["loc"]
-                holder: Any = kept
-                for key in outer:
-                    holder = holder[key]
-                del holder[last]
-    try:
-        return model.model_validate(kept)
-    except ValidationError:
-        return None
-
-
-def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
-    """One line a fault: file, line, field, what is wrong."""
-    for fault in error.errors():
-        keys = [key for key in fault["loc"] if key != "[key]"]
-        field = ".".join(str(key) for key in keys)
-        place = source.place(keys)
-        if fault["type"] == "extra_forbidden":
-            known = model.model_fields if len(keys) == 1 else ()
-            hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or mend its spelling."
-            yield f"{place}: unknown field '{field}'. {hint}"
-        elif fault["type"] == "missing":
-            yield f"{place}: the field '{field}' is missing: add it{_meaning(model, keys)}"
-        else:
-            yield f"{place}: {field}: {fault['msg'].removeprefix('Value error, ')}"
-
-
-def _meaning(model: type[Card], keys: Sequence[str | int]) -> str:
-    """What a field of the card itself holds, in brackets, where its schema says so."""
-    field = model.model_fields.get(str(keys[0])) if len(keys) == 1 else None
-    return f" ({field.description})" if field and field.description else ""

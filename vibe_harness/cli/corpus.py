@@ -37,10 +37,10 @@ def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.card import load_corpus_card
     from vibe_harness.corpora.preparing import prepare
-    from vibe_harness.corpora.registry import data_folder
+    from vibe_harness.corpora.registry import own_corpora
 
     card, path = load_corpus_card(name)
-    folder = output or data_folder() / "corpora" / card.corpus
+    folder = output or own_corpora() / card.corpus
     prepared = prepare(card, path, source, folder, _cores(), TerminalProgress().stage)
     _print_corpus(prepared.corpus, prepared.audio, prepared.left_out)
     echo(f"Written to {folder}: README.md is its data card. Use it: --corpus {output or card.corpus}")
@@ -51,17 +51,17 @@ def list_corpora() -> None:
     """The corpora at hand, and those that can be prepared."""
     from vibe_harness.cli.terminal import print_table
     from vibe_harness.corpora.card import corpus_cards, load_corpus_card
-    from vibe_harness.corpora.registry import corpus_manifests, data_folder
+    from vibe_harness.corpora.registry import corpus_manifests, own_corpora
 
     manifests, cards = corpus_manifests(), corpus_cards()
     rows = []
     for name in sorted({*manifests, *cards}):
         what = load_corpus_card(str(cards[name]))[0].description if name in cards else ""
-        mine = name in manifests and manifests[name].is_relative_to(data_folder())
+        mine = name in manifests and manifests[name].is_relative_to(own_corpora())
         state = "prepared" if mine else "comes along" if name in manifests else "not prepared"
         rows.append([name, state, what])
     print_table(["corpus", "state", "what"], rows)
-    echo(f"Prepared corpora lie in {data_folder() / 'corpora'}")
+    echo(f"Prepared corpora lie in {own_corpora()}")
 
 
 @command.command(name="show")
@@ -149,10 +149,9 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.checking import check_clips
     from vibe_harness.corpora.drawing import groups_of
-    from vibe_harness.corpora.registry import find_corpus, folder_as_corpus, has_manifest
+    from vibe_harness.corpora.registry import find_audio
 
-    bare_folder = Path(name).is_dir() and not has_manifest(name)
-    corpus = folder_as_corpus(Path(name)) if bare_folder else find_corpus(name)
+    corpus = find_audio(name)
     for dimension in dimensions:
         groups_of(corpus.clips, dimension)
     checked = []

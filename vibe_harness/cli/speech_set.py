@@ -23,14 +23,10 @@ def command(card: Path, output: Path, include_paths: tuple[Path, ...]) -> None:
 
     Every step goes on from what the folder holds. --corpus OUTPUT/manifest.csv plays the speech to a model.
     """
-    from vibe_harness.cards.loading import CardIndex
+    from vibe_harness.api import make_speech_set
     from vibe_harness.cli.terminal import TerminalProgress
-    from vibe_harness.speech_sets.building import build
-    from vibe_harness.speech_sets.card import load_speech_set
 
-    speech_set = load_speech_set(card)
-    built = build(speech_set, output, CardIndex(include_paths), TerminalProgress().stage)
-    _print(built, output)
+    _print(make_speech_set(card, output, include_paths, TerminalProgress()), output)
 
 
 def _print(built: Built, output: Path) -> None:

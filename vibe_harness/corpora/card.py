@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
+from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.registry import first_claims
 from vibe_harness.errors import UserError
@@ -32,6 +35,24 @@ class Selection(Card):
     seed: int = 0
 
 
+Rate = Annotated[float, Field(ge=0.5, le=2.0)]
+Loudness = Annotated[float, Field(gt=0, le=10)]
+
+
+class Levels(Card):
+    """Each clip once at each level, and at each combination of two; the level is a column, a variable to test."""
+
+    rate: list[Rate] = Field([], description="speaking rates: [0.75, 1, 1.25]")
+    loudness: list[Loudness] = Field([], description="factors of the amplitude: [0.5, 1, 1.5]")
+
+    @model_validator(mode="after")
+    def _are_levels(self) -> Levels:
+        for name, levels in self:
+            if levels and (len(levels) < 2 or len(set(levels)) < len(levels)):
+                raise ValueError(f"the levels of '{name}' are two numbers or more, each once")
+        return self
+
+
 class Perturbation(Card):
     """What is done to the sound of every clip, in the order of these fields."""
 
@@ -39,15 +60,28 @@ class Perturbation(Card):
     pitch: float | dict[Identifier, dict[str, float]] = Field(
         0.0, description="semitones, or column -> group -> semitones; the duration is kept"
     )
-    rate: float = Field(1.0, ge=0.5, le=2.0, description="speaking rate, 1.25 being faster; the pitch is kept")
-    loudness: float = Field(1.0, gt=0, le=10, description="factor of the amplitude")
+    rate: Rate = Field(1.0, description="speaking rate, 1.25 being faster; the pitch is kept")
+    loudness: Loudness = Field(1.0, description="factor of the amplitude")
     silence: bool = Field(False, description="as long as the clip, and nothing to hear")
+    levels: Levels = Levels()
 
     @model_validator(mode="after")
     def _does_something(self) -> Perturbation:
         if self == Perturbation.model_construct():
             raise ValueError("nothing is changed: set one of its fields")
+        for name, levels in self.levels:
+            if levels and getattr(self, name) != 1.0:
+                raise ValueError(f"'{name}' is one number or has levels, not both")
         return self
+
+    def changes(self) -> list[tuple[dict[str, str], Perturbation]]:
+        """The changes that each clip goes through, and the levels that name each: one without a name if none is."""
+        listed = {name: levels for name, levels in self.levels if levels}
+        combined = [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
+        return [
+            ({name: f"{level:g}" for name, level in one.items()}, self.model_copy(update={**one, "levels": Levels()}))
+            for one in combined
+        ]
 
 
 class CorpusCard(Card):
@@ -91,15 +125,4 @@ def load_corpus_card(name_or_path: str) -> tuple[CorpusCard, Path]:
         if name_or_path not in known:
             raise UserError(f"no card for a corpus '{name_or_path}'. {did_you_mean(name_or_path, known)}")
         path = known[name_or_path]
-    source = read_card(path)
-    try:
-        card = CorpusCard.model_validate(source.data)
-    except ValidationError as error:
-        faults = [
-            f"{source.place(fault['loc'])}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}".replace(": : ", ": ")
-            for fault in error.errors()
-        ]
-        raise UserError("\n".join(faults)) from None
-    if card.corpus != path.stem:
-        raise UserError(f"{source.place(['corpus'])}: the card says 'corpus: {card.corpus}', its file is '{path.name}'")
-    return card, path
+    return named_card(read_card(path), CorpusCard, "corpus"), path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -29,14 +29,16 @@ def perturb_files(
     tick: Callable[[int], None],
 ) -> tuple[list[Clip], list[LeftOut], dict[str, CheckedAudio]]:
     """Write each clip, changed, below `target`: 32-bit float WAV, mono, at the clip's own rate. Likewise its further
-    audio, such as spoken options: columns that end in _file.
+    audio, such as spoken options: columns that end in _file. Where the card lists levels, once for each level.
 
     target: a folder that holds nothing but these changes of these clips; where it exists, it is whole, and kept.
     Returns the clips with their files below it, those that fell, and the checks of the new files.
+    Raises UserError where the clips have a column already that is called as the levels are.
     """
     left_out: list[LeftOut] = []
     if change.swap_speakers:
         clips, left_out = swap_speakers(clips, seed)
+    wanted = [(_at(clip, levels), one) for clip in clips for levels, one in change.changes()]
     aside = target.with_name(target.name + ".part")
     shutil.rmtree(aside, ignore_errors=True)
     folder = target if target.is_dir() else aside
@@ -44,7 +46,7 @@ def perturb_files(
     done: list[Clip] = []
     try:
         with ThreadPoolExecutor(max(1, workers)) as pool:
-            for clip, checked in pool.map(lambda clip: _changed(root, clip, change, folder), clips):
+            for clip, checked in pool.map(lambda pair: _changed(root, pair[0], pair[1], folder), wanted):
                 done.append(clip)
                 audio |= checked
                 tick(1)
@@ -53,6 +55,14 @@ def perturb_files(
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return done, left_out, audio
+
+
+def _at(clip: Clip, levels: Mapping[str, str]) -> Clip:
+    """The clip at these levels: "CORPUS/SPEAKER/NAME-rate-0.75", with the level as a group."""
+    if taken := sorted(levels.keys() & clip.groups.keys()):
+        raise UserError(f"perturb.levels: the base has a column '{taken[0]}' already, see {clip.id}")
+    suffix = "".join(f"-{column}-{level}" for column, level in levels.items())
+    return replace(clip, id=clip.id + suffix, groups={**clip.groups, **levels})
 
 
 def _changed(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tuple[Clip, dict[str, CheckedAudio]]:

@@ -94,7 +94,7 @@ def _prepare(
         further = _further(clips)
         sound = [[clip.id, *(audio[file].sha256 for file in _files_of(clip, further))] for clip in clips]
         target = folder / AUDIO / digest([card.perturb.model_dump(), card.select.seed, sound], 8)
-        with stage("changing the sound", len(clips)) as tick:
+        with stage("changing the sound", len(clips) * len(card.perturb.changes())) as tick:
             clips, fallen, audio = perturb_files(root, clips, card.perturb, card.select.seed, target, workers, tick)
         left_out += fallen
         root = target

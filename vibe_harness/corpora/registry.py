@@ -18,20 +18,20 @@ SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au", ".caf", ".w64", ".m4a")
 
 
-def data_folder() -> Path:
-    """Where prepared corpora are kept: $VIBE_HARNESS_DATA, or the user's data folder by the system's custom.
+def own_corpora() -> Path:
+    """Where prepared corpora lie, each in a folder of its name: in $VIBE_HARNESS_DATA, or by the system's custom.
 
     Raises UserError for a user without a home, as in some containers.
     """
-    folder = _data_folder()
+    folder = _own_corpora()
     if folder is None:
         raise UserError("this user has no home folder: name one for corpora in the variable VIBE_HARNESS_DATA")
     return folder
 
 
-def _data_folder() -> Path | None:
+def _own_corpora() -> Path | None:
     if given := os.environ.get("VIBE_HARNESS_DATA"):
-        return Path(given).expanduser()
+        return Path(given).expanduser() / "corpora"
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
@@ -39,13 +39,13 @@ def _data_folder() -> Path | None:
     else:
         base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     base = os.path.expanduser(base)  # noqa: PTH111 (which leaves the ~ where there is no home)
-    return None if base.startswith("~") else Path(base) / "vibe-harness"
+    return None if base.startswith("~") else Path(base) / "vibe-harness" / "corpora"
 
 
 def corpus_folders() -> list[Path]:
     """Where corpora and their cards lie: the user's own (given a home), then those that come along."""
-    own = _data_folder()
-    return [*([own / "corpora"] if own else []), *_shipped_folders()]
+    own = _own_corpora()
+    return [*([own] if own else []), *_shipped_folders()]
 
 
 def _shipped_folders() -> list[Path]:
@@ -74,8 +74,8 @@ def first_claims(within: Callable[[Path], Iterable[tuple[str, Path]]]) -> dict[s
             if name in found:
                 raise UserError(f"two corpora claim the name '{name}': {found[name]} and {path}: rename one")
             found[name] = path
-    own = _data_folder()
-    return found | (dict(reversed([*within(own / "corpora")])) if own else {})
+    own = _own_corpora()
+    return found | (dict(reversed([*within(own)])) if own else {})
 
 
 def find_manifest(name_or_path: str) -> Path:
@@ -110,13 +110,16 @@ def find_corpus(name_or_path: str) -> Corpus:
     return load_manifest(find_manifest(name_or_path))
 
 
-def has_manifest(folder: str) -> bool:
-    """Whether a folder is a corpus."""
-    return any((Path(folder) / file).is_file() for file in MANIFESTS)
+def find_audio(name_or_path: str) -> Corpus:
+    """What there is to check: the corpus of `find_corpus`, or a folder of audio files that has no manifest."""
+    folder = Path(name_or_path)
+    if folder.is_dir() and not any((folder / file).is_file() for file in MANIFESTS):
+        return _folder_as_corpus(folder)
+    return find_corpus(name_or_path)
 
 
-def folder_as_corpus(folder: Path) -> Corpus:
-    """Every audio file below a folder, for a check: a corpus without groups, whose speakers are not known.
+def _folder_as_corpus(folder: Path) -> Corpus:
+    """Every audio file below a folder: a corpus without groups, whose speakers are not known.
 
     Raises UserError where there is no file with the name of an audio file.
     """

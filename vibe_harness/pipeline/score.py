@@ -18,6 +18,7 @@ from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
+from vibe_harness.pipeline.tables import column_names, unreadable
 from vibe_harness.records import Outcome, Reading, Score, parts_of
 from vibe_harness.registry import did_you_mean
 
@@ -54,7 +55,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = _column_names(folder.observations)
+    names = column_names(folder.observations, ["task", "variant", *COLUMNS])
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for dimension in dimensions:
         for name in parts_of(dimension):
@@ -112,27 +113,6 @@ def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Setti
     return replace(settings, speaker_strata=strata_for(dimension, record.speaker_strata), strata=strata)
 
 
-def _column_names(path: Path) -> list[str]:
-    """Columns of the observations. Raises UserError where the file is not what a run writes."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        names = list(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError):
-        names = []
-    if not {"task", "variant", *COLUMNS} <= set(names):
-        raise _damaged(path)
-    return names
-
-
-def _damaged(path: Path) -> UserError:
-    return UserError(
-        f"{path}: not the observations of a run, or damaged: run the command that started the run again, which "
-        "makes them anew from its responses"
-    )
-
-
 def _batch_check(folder: RunFolder) -> BatchCheck | None:
     found = [entry for entry in read_journal(folder.engines) if entry["role"] == BATCH_CHECK]
     return BatchCheck(requests=found[-1]["asked"], different=len(found[-1]["different"])) if found else None
@@ -180,7 +160,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = pq.read_schema(path).names
+    names = column_names(path)
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
     lists = pa.list_(pa.string())
     try:
@@ -190,8 +170,8 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
             filters=[("task", "=", task), ("variant", "=", variant)],
             use_threads=False,  # which would each hold parts of the file
         )
-    except (pa.ArrowException, OSError):
-        raise _damaged(path) from None
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from None
     frame: pd.DataFrame = table.to_pandas(
         types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == lists else None, split_blocks=True, self_destruct=True
     )

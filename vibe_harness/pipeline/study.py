@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import Field
 
 from vibe_harness.backends.protocol import with_overrides
-from vibe_harness.cards.loading import CardIndex, validated
+from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import Card, Name
+from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
@@ -107,7 +108,7 @@ class Progressed:
 def read_study(path: Path) -> Study:
     """Read a study. Paths in it are relative to it. Raises UserError, naming file and line, for what is wrong."""
     source = read_yaml(path)
-    study = validated(source, Study, "study")
+    study = named_card(source, Study, "study")
 
     def beside(name: str) -> str:
         return str(path.parent / name) if Path(name).suffix and (path.parent / name).is_file() else name

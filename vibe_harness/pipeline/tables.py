@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -86,15 +86,21 @@ def read_outcomes(path: Path) -> Iterator[tuple[str, str]]:
     yield from rows_of(path, ["request", "outcome"])
 
 
-def column_names(path: Path) -> list[str]:
-    """Names of the columns of a Parquet file. Raises UserError where it is missing or damaged."""
+def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
+    """Names of the columns of a Parquet file.
+
+    Raises UserError where it is missing or damaged, or lacks a column that is needed.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return list(pq.read_schema(path).names)
+        names = list(pq.read_schema(path).names)
     except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(path, error) from None
+    if lacking := [name for name in needed if name not in names]:
+        raise unreadable(path, ValueError(f"no column '{lacking[0]}'"))
+    return names
 
 
 def rows_of(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
@@ -102,15 +108,17 @@ def rows_of(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    column_names(path, columns)
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(BATCH, columns=columns):
                 yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-    except (pa.ArrowException, OSError, KeyError) as error:
-        raise _unreadable(path, error) from None
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from None
 
 
-def _unreadable(path: Path, error: Exception) -> UserError:
+def unreadable(path: Path, error: Exception) -> UserError:
+    """What to tell of a table that a reader could not use."""
     if isinstance(error, FileNotFoundError):
         return UserError(f"{path}: no such file: run the command that started the run again")
     said = " ".join(str(error).split())[:200]

@@ -13,8 +13,21 @@ FILE = Path(__file__).with_name("published.json")
 
 
 def published_blocks() -> list[Block]:
-    """A block for each published table of nTVD."""
-    return [_block(table) for table in _data()["ntvd"]]
+    """A block for each published table: of nTVD, and of a choice benchmark."""
+    data = _data()
+    open_ended = [
+        _block(table, [_column(task, MAIN, "open_ended", task) for task in table["tasks"]], "published")
+        for table in data["ntvd"]
+    ]
+    choice = [
+        _block(
+            table,
+            [_column(table["task"], metric, "choice", f"{table['task']}: {metric}") for metric in table["metrics"]],
+            f"published, {table['input']}",
+        )
+        for table in data["choice"]
+    ]
+    return open_ended + choice
 
 
 def published_beside() -> list[Beside]:
@@ -46,11 +59,11 @@ def _data() -> dict[str, Any]:
     return data
 
 
-def _block(table: dict[str, Any]) -> Block:
-    columns = tuple(
-        Column(task=task, metric=MAIN, variant="default", digest=None, kind="open_ended", label=task, digits=2)
-        for task in table["tasks"]
-    )
+def _column(task: str, metric: str, kind: str, label: str) -> Column:
+    return Column(task=task, metric=metric, variant="default", digest=None, kind=kind, label=label, digits=2)
+
+
+def _block(table: dict[str, Any], columns: list[Column], apart: str) -> Block:
     cells = [
         marked({model: Cell(value=values[index]) for model, values in table["models"].items()}, digits=2)
         for index in range(len(columns))
@@ -58,10 +71,9 @@ def _block(table: dict[str, Any]) -> Block:
     rows = []
     for model in sorted(table["models"], key=str.casefold):
         own = tuple(by_model[model] for by_model in cells)
-        rows.append(
-            Row(key=f"published {model}", model=model, simulated=False, hearing_check="", cells=own, mean=mean_of(own))
-        )
+        mean = mean_of([cell for cell, column in zip(own, columns, strict=True) if column.metric == MAIN])
+        rows.append(Row(key=f"published {model}", model=model, simulated=False, hearing_check="", cells=own, mean=mean))
     return Block(
-        corpus=table["corpus"], synthetic=False, dimension=table["dimension"], settings={}, columns=columns,
-        rows=tuple(rows), apart="published", published=f"{table['source']}; {table['test']}",
+        corpus=table["corpus"], synthetic=False, dimension=table["dimension"], settings={}, columns=tuple(columns),
+        rows=tuple(rows), apart=apart, published=f"{table['source']}; {table['test']}",
     )  # fmt: skip

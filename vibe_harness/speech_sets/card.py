@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from vibe_harness.cards.paths import inside
 from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
+from vibe_harness.cards.validating import validated
 from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.manifest import KNOWN
 from vibe_harness.corpora.tables import read_rows
@@ -119,15 +120,7 @@ class SpeechSet:
 def load_speech_set(path: Path) -> SpeechSet:
     """Read a card and its source. Raises UserError with file, line and remedy."""
     source = read_card(path)
-    try:
-        card = SpeechSetCard.model_validate(source.data)
-    except ValidationError as error:
-        faults = [
-            f"{source.place(fault['loc'])}: {'.'.join(map(str, fault['loc']))}: "
-            f"{fault['msg'].removeprefix('Value error, ')}".replace(": : ", ": ")
-            for fault in error.errors()
-        ]
-        raise UserError("\n".join(faults)) from None
+    card = validated(source, SpeechSetCard)
     table = inside(path.parent.resolve(), card.source)
     if table is None:
         raise UserError(f"{source.place(['source'])}: there is no file '{card.source}' beside {path.name}")

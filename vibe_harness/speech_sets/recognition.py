@@ -11,7 +11,7 @@ from pydantic import Field
 
 from vibe_harness.backends.audio import wav_bytes
 from vibe_harness.backends.keys import hidden, read_key
-from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.protocol import Options, checked_options
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError, UserError
@@ -21,7 +21,6 @@ from vibe_harness.records import Waveform
 from vibe_harness.registry import Registry
 from vibe_harness.speech_sets.card import Recognition
 from vibe_harness.speech_sets.server_voices import open_client
-from vibe_harness.speech_sets.settings import checked_settings
 from vibe_harness.speech_sets.synthesis import SpokenClip
 
 RATE = 16_000  # Hz; what recognisers are trained on
@@ -89,8 +88,9 @@ def transcripts(
 def open_recogniser(recognition: Recognition) -> Recogniser:
     """The recogniser. Raises UserError for settings that it does not take, or where it is not at hand."""
     kind = RECOGNISERS.get(recognition.recogniser)
-    place = f"recogniser '{recognition.name}'"
-    return kind(checked_settings(place, recognition.recogniser, kind.Settings, recognition.settings))
+    ahead = f"recogniser '{recognition.name}': settings."
+    refusal = f"'{recognition.recogniser}' takes no such setting"
+    return kind(checked_options(kind.Settings, recognition.settings, ahead, refusal))
 
 
 class ServerRecogniserSettings(Options):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from vibe_harness.backends.audio import wav_bytes
-from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.protocol import Options, checked_options
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.audio import waveform_hash
 from vibe_harness.errors import EngineError, UserError
@@ -22,7 +22,6 @@ from vibe_harness.pipeline.journal import Journal, read_journal
 from vibe_harness.records import Waveform
 from vibe_harness.registry import Registry
 from vibe_harness.speech_sets.card import SpeechSet, Voice
-from vibe_harness.speech_sets.settings import checked_settings
 from vibe_harness.speech_sets.texts import SpokenText
 
 QUIETEST = 0.001  # of full scale: under it there is nothing to hear
@@ -104,7 +103,8 @@ def spoken_clips(speech_set: SpeechSet, texts: Sequence[SpokenText], output: Pat
 def open_voice(voice: Voice) -> Synthesizer:
     """The synthesizer of a voice. Raises UserError for settings that it does not take, or where it is not at hand."""
     kind = SYNTHESIZERS.get(voice.synthesizer)
-    return kind(checked_settings(f"voice '{voice.voice}'", voice.synthesizer, kind.Settings, voice.settings))
+    refusal = f"'{voice.synthesizer}' takes no such setting"
+    return kind(checked_options(kind.Settings, voice.settings, f"voice '{voice.voice}': settings.", refusal))
 
 
 def _speak(synthesizer: Synthesizer, text: SpokenText, path: Path) -> tuple[str, float]:
