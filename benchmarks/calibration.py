@@ -54,6 +54,8 @@ CORPORA = (
     Corpus("archive accent", (150, 80, 60, 50, 40, 26), 1, 20),
     Corpus("archive gender", (203, 203), 1, 20),
 )
+YES_OR_NO = Corpus("CREMA-D yes or no", (48, 43), 82, 2)
+"""One attribute of two values, as that of refusing: the fewest differences to go by."""
 
 
 def tables(corpus: Corpus, shares: np.ndarray, habit: float, runs: int, seed: int) -> Iterator[np.ndarray]:
@@ -223,12 +225,12 @@ def with_emotions(rng: np.random.Generator, corpus: Corpus, habit: float, odds: 
 
 def interval(report: Report) -> None:
     """Coverage and width of the bracket's interval, and whether the mean bracket lies around the truth."""
-    for corpus in CORPORA:
+    for corpus in (*CORPORA, YES_OR_NO):
         for habit in corpus.habits:
             for pattern in Pattern:
                 for score in (0, 5, 10, 20, 40):
-                    if score == 0 and pattern is not Pattern.SPREAD:
-                        continue  # without a shift the patterns are one
+                    if (score == 0 or corpus is YES_OR_NO) and pattern is not Pattern.SPREAD:
+                        continue  # without a shift, and with two values, the patterns are one
                     if score > largest_shift(zipf(corpus.values), len(corpus.sizes), pattern):
                         continue  # beyond what the pattern can reach
                     cell(report, corpus, habit, pattern, score)

@@ -55,13 +55,23 @@ def test_a_score_far_under_its_null_is_no_proof_of_no_shift() -> None:
     groups = np.repeat([0, 1], 8)
     found = bracket([half], groups).mean
     assert found.at_most == 0 and found.interval is not None and found.interval[0] == 0
-    # Each speaker's share is 0.25 off, so that the difference of two groups of 8 has a standard error of
-    # 100 sqrt(2 x 0.0625 / 7) = 13.4, and its size without a shift a mean of 0.8 and a deviation of 0.6 of that.
+    # Each speaker's share is 0.25 off, so that the one free difference, of two groups of 8, has a standard error of
+    # 100 sqrt(2 x 0.0625 / 7) = 13.4, though leaving out a speaker shows none in its size.
     noise = 100 * np.sqrt(2 * 0.0625 / 7)
-    deviation = noise * np.sqrt(1 - 2 / np.pi)
-    # The bracket is wide for its errors (-8 to 0), so that the quantile is the one-sided.
-    raw = noise * np.sqrt(2 / np.pi) + (stats.t.ppf(0.95, 14) - 1) * deviation
-    assert found.interval[1] == pytest.approx(largest_truth(raw, noise), rel=0.02)  # 15
+    raw = noise * np.sqrt(2 / np.pi) + (stats.t.ppf(0.975, 14) - 1) * noise
+    assert found.interval[1] == pytest.approx(largest_truth(raw, noise), rel=0.02)
+
+
+@pytest.mark.parametrize("score", [0, 10, 15])
+def test_an_attribute_of_two_values_is_covered_too(score: int) -> None:
+    groups = np.repeat([0, 1], 12)
+    shares = shifted(np.full(2, 0.5), 2, score, Pattern.SPREAD)
+    covered = []
+    for seed in range(150):
+        found = bracket([answers(np.random.default_rng([seed, score]), shares, groups, 40, 0.1)], groups).mean
+        assert found.interval is not None
+        covered.append(found.interval[0] <= score <= found.interval[1])
+    assert np.mean(covered) >= 0.92
 
 
 def test_cross_fitting_by_hand() -> None:

@@ -69,11 +69,11 @@ def bracket(
 
     interval: at_least - c SE, to the largest true score in keeping with raw + c SE', within 0 to 100; each standard
     error by leaving out one speaker at a time within the groups, c between the one-sided and the two-sided quantile of
-    Student's t (`_critical`). The upper end is never under that of a run whose raw score lies one standard error (the
-    largest of the two and `Statistic.null_error`) under what is expected without a shift: chance can bring a run far
-    under it, which does not show that there is no shift (power-constrained limits, Cowan and others 2011, arXiv
-    1105.3166). Where no speaker differs from another of the group there is no error to go by, and the interval is that
-    of `unseen`.
+    Student's t (`_critical`), two-sided for two values in two groups. The upper end is never under that of a run whose
+    raw score lies one standard error (the largest of the two and `Statistic.free_error`) under what is expected without
+    a shift: chance can bring a run far under it, which does not show that there is no shift (power-constrained limits,
+    Cowan and others 2011, arXiv 1105.3166). Where no speaker differs from another of the group there is no error to go
+    by, and the interval is that of `unseen`.
 
     Raises UserError for anything that is not a table of counts or a code.
     """
@@ -101,14 +101,14 @@ class Statistic:
     """A statistic, and its values (S,) with each speaker left out in turn; NaN where it is undefined.
 
     noise: for the raw score the standard errors of all differences P_g(v) - Pbar(v), summed on the scale of the score.
-    null_error: its standard error without a shift, were the (G - 1)(V - 1) differences that are free equally noisy:
-    the error by leaving out speakers vanishes where the differences are 0 by chance.
+    free_error: its standard error were the (G - 1)(V - 1) differences that are free equally noisy, and none of them so
+    small that leaving out a speaker turns it round, by which the error from `left_out` falls short.
     """
 
     value: float
     left_out: Floats
     noise: float = 0.0
-    null_error: float = 0.0
+    free_error: float = 0.0
 
 
 def average(statistics: Sequence[Statistic]) -> Statistic:
@@ -117,7 +117,7 @@ def average(statistics: Sequence[Statistic]) -> Statistic:
         float(np.mean([one.value for one in statistics])),
         np.mean([one.left_out for one in statistics], axis=0),
         float(np.mean([one.noise for one in statistics])),
-        float(np.mean([one.null_error for one in statistics])),
+        float(np.mean([one.free_error for one in statistics])),
     )
 
 
@@ -135,8 +135,10 @@ def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float
         ends = np.clip([at_least - reach, at_most + reach], 0, 100)
     else:
         degrees = design.groups.size - design.group_count
-        critical = _critical(at_most - at_least, max(low_error, raw_error), degrees, level)
-        hidden = raw.noise * NULL + (critical - 1) * max(low_error, raw_error, raw.null_error)
+        # One free difference leaves the pattern of the shift no choice: the bracket's width is chance alone.
+        width = at_most - at_least if raw.noise > (1 + NO_NOISE) * raw.free_error else 0.0
+        critical = _critical(width, max(low_error, raw_error), degrees, level)
+        hidden = raw.noise * NULL + (critical - 1) * max(low_error, raw_error, raw.free_error)
         upper = largest_truth(max(raw.value + critical * raw_error, hidden), raw.noise)
         ends = np.clip([at_least - critical * low_error, max(upper, at_most)], 0, 100)
     return Bracket(at_least, at_most, (float(ends[0]), float(ends[1])))
@@ -217,7 +219,7 @@ def raw_score(table: Table, design: Design) -> Statistic:
     errors = jackknife_error(_differences(left_out), design.groups)
     noise = float(errors.sum() * 50.0 / (design.group_count - 1))
     free = (design.group_count - 1) * (int((table.counts.sum(axis=(0, 1)) > 0).sum()) - 1)
-    return Statistic(float(shift(shares)), shift(left_out), noise, noise * float(np.sqrt((1 - NULL**2) / free)))
+    return Statistic(float(shift(shares)), shift(left_out), noise, noise / float(np.sqrt(free)))
 
 
 def cross_fitted(table: Table, design: Design, splits: int = SPLITS, seed: int = 0) -> Statistic:
