@@ -14,13 +14,13 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric, strata_for
 from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of, strata_codes
+from vibe_harness.pipeline.choosing import check_dimension
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
 from vibe_harness.pipeline.tables import column_names, read_column, rows_asked, unreadable
 from vibe_harness.records import Outcome, Reading, Score, parts_of
-from vibe_harness.registry import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,11 +60,7 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
     names = column_names(folder.observations, ["task", "variant", *COLUMNS])
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for dimension in dimensions or record.dimensions:
-        for name in parts_of(dimension):
-            if name not in columns:
-                raise UserError(
-                    f"--dimension {dimension}: the run has no such column '{name}'. {did_you_mean(name, columns)}"
-                )
+        check_dimension(dimension, columns, "the run")
     steps = [
         (task, variant, dimension)
         for task in record.tasks
