@@ -362,7 +362,8 @@ def score_judgments(
 ) -> tuple[Validation, Sequence[str]]:
     """How often judges agree with the extractor of a sample, kept there and beside every run in it.
 
-    Returns it, and why it could not be kept beside a run. The arguments are those of `validate-extraction score`.
+    A page in the folder of such a run is written anew. Returns the agreement, and why something could not be kept or
+    written. The arguments are those of `validate-extraction score`.
     """
     from vibe_harness.registry import did_you_mean
     from vibe_harness.validation.judgments import judges_of
@@ -379,7 +380,14 @@ def score_judgments(
     judgments = {name: people[name].judgments() for name in (judges or people)}
     found = validate(drawn, judgments, resamples=resamples, seed=seed)
     write_validation(folder, found)
-    return found, keep_beside_runs(folder, drawn, judgments, found)
+    shown = [run for run in (RunFolder((folder / one.path).resolve()) for one in drawn.runs) if run.page.is_file()]
+    told = keep_beside_runs(folder, drawn, judgments, found)
+    for run in (run for run in shown if not run.page.is_file()):
+        try:
+            write_report(run.path)
+        except UserError as error:
+            told.append(f"no page: {error}")
+    return found, told
 
 
 def make_speech_set(

@@ -155,4 +155,4 @@ def test_ctrl_c_as_a_person_types_it(vibe):
         time.sleep(0.05)
     run.send_signal(signal.SIGINT)
     _, error = run.communicate()
-    assert run.returncode == 130 and "12 answers and 12 readings are kept in new" in error
+    assert run.returncode in (130, -signal.SIGINT) and "12 answers and 12 readings are kept in new" in error

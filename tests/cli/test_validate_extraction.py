@@ -77,6 +77,19 @@ def test_sheet_page_and_score_go_together(vibe: QuickCommand) -> None:
     assert vibe("score", "run", "--permutations=9").returncode in (0, 1)  # the run is a run as before
 
 
+def test_the_page_of_a_run_shows_the_agreement_that_lies_beside_it(vibe: QuickCommand) -> None:
+    page = vibe.folder / "run" / "report.html"
+    vibe("report", "run", check=0)
+    assert "Not checked by people yet" in page.read_text(encoding="utf-8")
+    judge_all(vibe.folder / "sample", "ann", wrong=7)
+    vibe(VERB, "score", "sample", check=0)
+    assert "Agreement of people with rules" in page.read_text(encoding="utf-8")
+    with (vibe.folder / "run" / "engines.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    done = vibe(VERB, "score", "sample", "--seed=1", check=0)
+    assert not page.exists() and "vibe-harness: no page: " in done.stderr and "engines.jsonl" in done.stderr
+
+
 def test_another_extractor_is_compared_over_the_same_responses(vibe: QuickCommand) -> None:
     with Loopback(rates={"bad_json": 0.1}, seed=2) as server:
         card = vibe.folder / "reads.yaml"

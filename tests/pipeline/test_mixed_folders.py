@@ -106,7 +106,7 @@ def test_a_dimension_of_the_record_that_the_run_lacks_is_a_line(two):
         (lambda text: text.replace('"p_value": ', '"p_value": Infinity, "was": ', 1), "Infinity is no number of JSON"),
         (lambda text: json.dumps({**json.loads(text), "tasks": []}), "holds the scores of no task"),
         (lambda text: json.dumps({**json.loads(text), "format": 2}), "format 2, and this version reads 1"),
-        (lambda text: "[]", "not the results of a run"),
+        (lambda text: "[]", "holds no fields: score again"),
         (lambda text: json.dumps({k: v for k, v in json.loads(text).items() if k != "tau"}), "tau: Field required"),
     ],
 )

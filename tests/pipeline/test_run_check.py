@@ -95,8 +95,8 @@ def test_an_answer_that_was_edited_has_no_reading(vibe):
 
 
 def scored_again(vibe):
-    """With checksums of what stands there now."""
-    vibe("score", "out", "--tau", "3", "--permutations", "19")
+    """With checksums of what stands there now; what the command tells beside the scores."""
+    return vibe("score", "out", "--tau", "3", "--permutations", "19").stderr
 
 
 @pytest.mark.parametrize("journal", ["extractions.jsonl", "responses.jsonl"])
@@ -111,7 +111,8 @@ def test_a_reading_or_an_answer_that_was_changed_is_seen_also_after_scoring(vibe
 
     rewrite(vibe.folder / "out" / journal, change)
     assert "1 of 12 requests are not there as" in faults(vibe, journal)[-1]
-    scored_again(vibe)
+    assert f"changed since it was scored last: {journal}: see `vibe-harness run-check out`" in scored_again(vibe)
+    assert not scored_again(vibe)
     assert "1 of 12 requests are not there as" in faults(vibe)[-1]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from vibe_harness.cli.options import also_test, split_commas
+from vibe_harness.cli.output import tell
 
 
 @click.command(name="score")
@@ -38,7 +39,12 @@ def command(
     from vibe_harness import api
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
     from vibe_harness.pipeline.results import to_json
+    from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.pipeline.sums import changed_files
 
+    folder = RunFolder(run)
+    folder.record()  # a folder that is no run is told first
+    changed = [name for name in changed_files(folder) if name != folder.results.name] if folder.sums.is_file() else []
     results = api.score(
         run, dimensions=dimensions, seed=seed, tau=tau, also_test=also_test, permutations=permutations,
         trust_remote_code=trust_remote_code, progress=TerminalProgress(),
@@ -47,4 +53,8 @@ def command(
         print_json([to_json(results)])
     else:
         print_results(results, run)
+    if changed:
+        tell(
+            f"vibe-harness: changed since it was scored last: {', '.join(changed)}: see `vibe-harness run-check {run}`"
+        )
     return exit_code([results])

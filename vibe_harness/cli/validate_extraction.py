@@ -150,7 +150,7 @@ def score(folder: Path, judges: list[str], resamples: int, seed: int, as_json: b
     else:
         _print(read_sample(folder), found)
     for reason in missing:
-        tell(f"vibe-harness: not kept beside a run: {reason}")
+        tell(f"vibe-harness: {reason}")
     return 0 if found.complete else 1
 
 

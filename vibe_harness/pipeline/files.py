@@ -47,7 +47,9 @@ def read_document(path: Path, kind: TypeAdapter[Document], version: int, remedy:
     Raises UserError where it is missing or broken, or of another version; then it says the remedy.
     """
     data = read_json(path)
-    if isinstance(data, dict) and data.get("format") != version:
+    if not isinstance(data, dict):
+        raise UserError(f"{path}: holds no fields: {remedy}")
+    if data.get("format") != version:
         raise UserError(f"{path}: of format {data.get('format')}, and this version reads {version}: {remedy}")
     return checked_document(path, kind, data)
 

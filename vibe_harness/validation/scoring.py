@@ -77,19 +77,24 @@ def validate(sample: Sample, judgments: Judgments, *, resamples: int = 10_000, s
 
 
 def keep_beside_runs(folder: Path, sample: Sample, judgments: Judgments, validation: Validation) -> list[str]:
-    """Write what was judged into every run of the sample; returns the runs that were not found, and why."""
+    """Write what was judged into every run of the sample; returns the runs that were not found, and why.
+
+    A page that shows a run without it goes.
+    """
     missing = []
     for number, sampled in enumerate(sample.runs):
         run = RunFolder((folder / sampled.path).resolve())
         try:
             same = run_digest(run) == sampled.digest
         except UserError as error:
-            missing.append(str(error))
+            missing.append(f"not kept beside a run: {error}")
             continue
         if not same:
-            missing.append(f"{run.path}: asked or read otherwise since the sample was drawn")
+            missing.append(f"not kept beside a run: {run.path}: asked or read otherwise since the sample was drawn")
             continue
         write_run_validation(run, _of_run(number, sampled, sample, judgments, validation))
+        if run.page.is_file():
+            run.page.unlink()
     return missing
 
 
