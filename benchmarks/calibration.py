@@ -21,7 +21,7 @@ import numpy as np
 from vibe_harness.metrics.balance import ALPHA, LIMIT
 from vibe_harness.stats.bracket import bracket
 from vibe_harness.stats.comparison import compare
-from vibe_harness.stats.ntvd import kept_values, shift
+from vibe_harness.stats.ntvd import kept_values, ntvd, shift
 from vibe_harness.stats.permutation import permutation_tests
 from vibe_harness.stats.simulation import Pattern, answers, largest_shift, shifted, zipf
 
@@ -54,6 +54,8 @@ CORPORA = (
     Corpus("archive accent", (150, 80, 60, 50, 40, 26), 1, 20),
     Corpus("archive gender", (203, 203), 1, 20),
 )
+YES_OR_NO = Corpus("CREMA-D yes or no", (48, 43), 82, 2)
+"""One attribute of two values, as that of refusing: the fewest differences to go by."""
 
 
 def tables(corpus: Corpus, shares: np.ndarray, habit: float, runs: int, seed: int) -> Iterator[np.ndarray]:
@@ -223,12 +225,12 @@ def with_emotions(rng: np.random.Generator, corpus: Corpus, habit: float, odds: 
 
 def interval(report: Report) -> None:
     """Coverage and width of the bracket's interval, and whether the mean bracket lies around the truth."""
-    for corpus in CORPORA:
+    for corpus in (*CORPORA, YES_OR_NO):
         for habit in corpus.habits:
             for pattern in Pattern:
                 for score in (0, 5, 10, 20, 40):
-                    if score == 0 and pattern is not Pattern.SPREAD:
-                        continue  # without a shift the patterns are one
+                    if (score == 0 or corpus is YES_OR_NO) and pattern is not Pattern.SPREAD:
+                        continue  # without a shift, and with two values, the patterns are one
                     if score > largest_shift(zipf(corpus.values), len(corpus.sizes), pattern):
                         continue  # beyond what the pattern can reach
                     cell(report, corpus, habit, pattern, score)
@@ -245,16 +247,18 @@ def cell(report: Report, corpus: Corpus, habit: float, pattern: Pattern, score: 
         truth = float(shift(shares[:, kept] / shares[:, kept].sum(axis=1, keepdims=True)))
         found = bracket([table[:, kept]], corpus.groups, seed=run).mean
         assert found.interval is not None, found.reason
-        rows.append((truth, found.at_least, found.at_most, *found.interval))
-    truth, least, most, low, high = np.array(rows).T
+        raw = float(ntvd(np.stack([table[corpus.groups == g][:, kept].sum(axis=0) for g in range(len(corpus.sizes))])))
+        rows.append((truth, raw, found.at_least, found.at_most, *found.interval))
+    truth, raw, least, most, low, high = np.array(rows).T
     covered = ((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean()
     # Held around the truth to within three standard errors of the two means.
     error = 3 / np.sqrt(len(rows))
     around = least.mean() <= truth.mean() + error * least.std() and truth.mean() <= most.mean() + error * most.std()
     report.line(
         name,
-        f"true {truth.mean():.1f}, coverage {covered:.3f}, aim at least 0.93; at least {least.mean():.1f}, "
-        f"at most {most.mean():.1f}, interval {low.mean():.1f} to {high.mean():.1f}, width {(high - low).mean():.1f}",
+        f"true {truth.mean():.1f}, coverage {covered:.3f}, aim at least 0.93; raw {raw.mean():.1f}, "
+        f"at least {least.mean():.1f}, at most {most.mean():.1f}, interval {low.mean():.1f} to {high.mean():.1f}, "
+        f"width {(high - low).mean():.1f}",
         bool(covered >= 0.93 - report.slack(0.93) and around),
     )
 

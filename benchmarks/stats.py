@@ -5,7 +5,8 @@
 
 One thread and CPU seconds, so that other work on the machine does not count. Loop and scipy are timed on some of their
 permutations and scaled up, which is exact for a loop. Prints `name: value unit, aim ...` lines; exit status 1 where an
-aim is missed.
+aim is missed. Not called statistics.py: the benchmarks beside it could then no longer import Python's own module of
+that name, as overhead.py does.
 """
 
 from __future__ import annotations

@@ -55,11 +55,13 @@ class Script:
     models: list[str] | None = field(default_factory=lambda: ["loopback"])  # None: no /v1/models
     key: str | None = None  # the key to insist on
     model_length: int | None = None  # as vLLM lists it
+    vllm: str | None = None  # its version, where it says that it is vLLM
     served_model: str | None = None  # the name in replies; None echoes the request's
     other_model_after: int | None = None  # from this many answers on, replies name another version
     at_once: int | None = None  # more requests than this at one time get a 429
     drop_audio: bool = False  # answer as if no clip had come
     ignore_schema: bool = False
+    port: int = 0  # any free one where 0
 
     def ending(self, body_digest: str) -> str | None:
         """The ending drawn for a request."""
@@ -140,6 +142,7 @@ class Server:
         app = web.Application(client_max_size=1 << 28)
         app.router.add_get("/v1/models", self.models)
         app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_get("/version", self.version)
         app.router.add_get("/v1beta/models/{model}", self.gemini_model)
         app.router.add_post("/v1beta/models/{call}", self.chat)
         app.router.add_get("/seen", self.seen)
@@ -153,10 +156,17 @@ class Server:
     async def models(self, request: web.Request) -> web.Response:
         if self.script.models is None:
             return web.json_response({"detail": "Not Found"}, status=404)
-        length = {} if self.script.model_length is None else {"max_model_len": self.script.model_length}
+        more: dict[str, Any] = {} if self.script.model_length is None else {"max_model_len": self.script.model_length}
+        if self.script.vllm is not None:
+            more["owned_by"] = "vllm"
         return self._locked(request) or web.json_response(
-            {"object": "list", "data": [{"id": name, "object": "model", **length} for name in self.script.models]}
+            {"object": "list", "data": [{"id": name, "object": "model", **more} for name in self.script.models]}
         )
+
+    async def version(self, request: web.Request) -> web.Response:
+        if self.script.vllm is None:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        return self._locked(request) or web.json_response({"version": self.script.vllm})
 
     async def gemini_model(self, request: web.Request) -> web.Response:
         name = request.match_info["model"]
@@ -299,7 +309,7 @@ def _play(script: Script, there: Connection) -> None:
 async def _serve(script: Script, tell: Callable[[str], object]) -> None:
     runner = web.AppRunner(Server(script).app(), access_log=None)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+    site = web.TCPSite(runner, "127.0.0.1", script.port, backlog=1024)
     await site.start()
     tell(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
     await asyncio.Event().wait()

@@ -50,6 +50,7 @@ def evaluate(
     seed: int = 0,
     tau: int = 10,
     permutations: int = 10_000,
+    also_test: Sequence[str] = (),
     skip_bad_clips: bool = False,
     modality: Modality = "audio",
     answer_by: AnswerBy = "generate",
@@ -83,6 +84,7 @@ def evaluate(
         seed=seed,
         tau=tau,
         permutations=permutations,
+        also_test=also_test,
         skip_bad_clips=skip_bad_clips,
         modality=modality,
         answer_by=answer_by,
@@ -140,7 +142,7 @@ def score(
         also_test=known_tests(also_test),
         trust_remote_code=trust_remote_code,
     )
-    shown = folder.page.exists()
+    shown = folder.page.is_file()
     with folder.locked():
         results = score_run(folder, settings, dimensions, progress or Progress())
         keep_results(folder, results)

@@ -1,5 +1,7 @@
 """Several servers share the work by how fast they answer; one that dies costs its requests a retry and nothing else."""
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from tests.backends.asking import answers, ask, model_card
@@ -71,6 +73,29 @@ def test_servers_of_different_models_or_versions_are_refused():
         pytest.raises(EngineError, match=r"serves loopback, 8192, and .* loopback, 4096: .* never put together"),
     ):
         OpenAIEngine(model_card([one.url, other.url]), [])
+
+
+def test_servers_of_two_versions_of_vllm_are_refused():
+    with Loopback(vllm="0.31.0") as one, Loopback(vllm="0.32.0") as other:
+        with pytest.raises(EngineError, match=r"serves loopback, vllm 0\.32\.0, and .* loopback, vllm 0\.31\.0"):
+            OpenAIEngine(model_card([one.url, other.url]), [])
+        OpenAIEngine(model_card(one.url), []).close()
+
+
+def test_a_server_that_comes_back_with_another_model_stops_the_run(monkeypatch):
+    monkeypatch.setattr("vibe_harness.backends.pool.FIRST_PAUSE_S", 0.1)
+    with Loopback(latency_s=0.05) as kept, Loopback(latency_s=0.05) as dies:
+        engine = OpenAIEngine(model_card([kept.url, dies.url], concurrency=2), [])
+        stream = engine.generate(ask(number) for number in range(2000))
+        got = [next(stream) for _ in range(8)]
+        dies.stop()
+        with (
+            Loopback(models=["elsewhere"], port=urlsplit(dies.url).port),
+            pytest.raises(EngineError, match="has no model 'loopback'"),
+        ):
+            got += stream
+        engine.close()
+    assert len({response.request for response in got}) == len(got)  # what was answered is kept
 
 
 @pytest.mark.parametrize(

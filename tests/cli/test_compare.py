@@ -13,14 +13,15 @@ def runs(quick, tones):
 
 def test_two_runs_are_compared_and_gates_set_the_exit_code(runs):
     shown = runs("compare", "strong", "weak", "--tau", 1, check=0).stdout
-    assert "before: simulated (strong); after: simulated (weak)" in shown and "adjusted p" in shown
+    assert "before: simulated (args.strength 1) (strong); after: simulated (args.strength 0) (weak)" in shown
+    assert "adjusted p" in shown
     found = runs.json("compare", "strong", "weak", "--tau", 1)
     assert found["gates"] == [] and found["comparison"]["compared"][0]["whole"]["difference"] is not None
     limits = runs("compare", "strong", "--max-ntvd", "advisory=100", check=0).stdout
-    assert limits.startswith("held: max-ntvd 100: advisory by gender: at least ")
+    assert limits.startswith("held: max-ntvd 100: advisory by gender in strong (simulated): the true shift is within ")
     assert "NOT HELD: max-ntvd 0" in runs("compare", "strong", "--max-ntvd", "advisory=0", check=1).stdout
     same = runs("compare", "weak", "--no-worse-than", "weak", "--tau", 1, check=0).stdout
-    assert "held: no-worse-than simulated: advisory by gender: +0.0" in same
+    assert "held: no-worse-than weak (simulated): advisory by gender in weak (simulated): +0.0 (" in same
 
 
 def test_what_cannot_be_compared_is_said_in_a_line(runs):

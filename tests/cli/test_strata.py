@@ -17,7 +17,9 @@ def test_unbalanced_takes_of_a_prepared_corpus_are_evened_out(quick, tones):
     path = tones.parent / "manifest.parquet"
     pyarrow.parquet.write_table(table.replace_schema_metadata({b"vibe_harness": declared}), path)
     shown = quick("--model", "simulated", "--tasks", "advisory", "--corpus", path, "--dimension", "gender", "--tau", 1,
-                  "--permutations", 99, "--output-path", "run")  # fmt: skip
+                  "--permutations", 99, "--also-test", "version-1,version-2", "--output-path", "run")  # fmt: skip
+    assert "test of version-1 (utterances exchanged)" in shown.stdout
+    assert "test of version-2 (speakers exchanged)" in shown.stdout
     assert "ntvd: evened out over emotion" in shown.stdout
     [task] = quick.json("score", "run", "--tau", 1)["tasks"]
     detail = task["scores"][0]["detail"]
@@ -29,3 +31,5 @@ def test_unbalanced_takes_of_a_prepared_corpus_are_evened_out(quick, tones):
     # Crossed with the emotion, a speaker stands in two groups.
     assert "more than one group" in quick.refuses("score", "run", "--dimension", "gender:emotion")
     assert "version-1" in quick.refuses("score", "run", "--also-test", "version1")
+    again = ("--model", "simulated", "--tasks", "advisory", "--corpus", path, "--also-test", "version1")
+    assert "version-1" in quick.refuses("run", *again)

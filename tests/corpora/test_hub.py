@@ -37,7 +37,7 @@ def _dataset(folder: Path, rows: list[dict[str, object]]) -> Path:
 
 def _prepared(name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
     """As from the command line, the hub's id standing for a folder."""
-    monkeypatch.setattr(preparing, "stream", lambda _, tick: stream(str(folder), tick))
+    monkeypatch.setattr(preparing, "stream", lambda _, tick, work: stream(str(folder), tick, work))
     card, path = load_corpus_card(name)
     return preparing.prepare(card, path, "someone/some-corpus", tmp_path / "out")
 
@@ -46,6 +46,18 @@ def _imported(name: str, folder: Path, work: Path) -> Listing:
     hub = IMPORTERS.get(name).hub
     assert hub is not None
     return hub(stream(str(folder)), work, name)
+
+
+def test_rows_that_a_later_revision_lacks_are_no_clips_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["1001_IEO_ANG_HI.wav", "1001_TIE_NEU_XX.wav", "1002_IEO_ANG_HI.wav", "1002_TIE_NEU_XX.wav"]
+    rows: list[dict[str, object]] = [
+        {"audio": _audio(name, index), "gender": "Female" if name.startswith("1002") else "Male"}
+        for index, name in enumerate(names)
+    ]
+    first = _prepared("crema-d", _dataset(tmp_path / "first", rows), tmp_path, monkeypatch)
+    assert len(first.corpus.clips) == 4
+    later = _prepared("crema-d", _dataset(tmp_path / "later", rows[:1] + rows[2:]), tmp_path, monkeypatch)
+    assert [Path(clip.file).stem for clip in later.corpus.clips] == [Path(names[at]).stem for at in (0, 2, 3)]
 
 
 def test_crema_d(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

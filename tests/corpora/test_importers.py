@@ -1,6 +1,7 @@
 """Every corpus in the layouts that people have, with its real faults."""
 
 import csv
+import shutil
 import unicodedata
 import zipfile
 from collections import Counter
@@ -140,6 +141,37 @@ def test_l2_arctic_doubled_folders_suitcase_and_strangers(tmp_path: Path) -> Non
         "take2.wav": "name is not arctic_a0001.wav or the like",
     }
     assert "22 of the 24 speakers are not there" in listing.notes[0]
+
+
+def zipped(folder: Path, speakers: list[str], made: Path) -> Path:
+    """Zips of speakers, as they are released."""
+    folder.mkdir(exist_ok=True)
+    l2_arctic(made, SENTENCES, speakers)
+    for speaker in speakers:
+        shutil.make_archive(str(folder / speaker), "zip", made, speaker)
+    return folder
+
+
+@pytest.mark.parametrize("below", [".", "l2arctic_release_v5.0"])
+def test_l2_arctic_some_speakers_unpacked_and_others_zipped_is_refused_in_a_line(tmp_path: Path, below: str) -> None:
+    source = l2_arctic(tmp_path / "source", SENTENCES, ["ABA", "SKA"])
+    (source / below).mkdir(exist_ok=True)
+    zipped(source / below, ["BWC", "HKK"], tmp_path / "made")
+    with pytest.raises(UserError, match=r"2 speakers are unpacked and 2 still zips \(BWC\.zip, \.\.\.\)") as raised:
+        _read("l2-arctic", source, tmp_path / "work")
+    assert "\n" not in str(raised.value)
+
+
+def test_l2_arctic_zips_that_were_unpacked_beside_are_no_hindrance(tmp_path: Path) -> None:
+    source = zipped(l2_arctic(tmp_path / "source", SENTENCES, ["ABA", "SKA"]), ["ABA", "SKA"], tmp_path / "made")
+    assert {clip.speaker for clip in _read("l2-arctic", source, tmp_path / "work").clips} == {"ABA", "SKA"}
+
+
+def test_l2_arctic_a_zip_that_is_gone_leaves_no_speaker_behind(tmp_path: Path) -> None:
+    source = zipped(tmp_path / "source", ["ABA", "SKA"], tmp_path / "made")
+    assert len({clip.speaker for clip in _read("l2-arctic", source, tmp_path / "work").clips}) == 2
+    (source / "SKA.zip").unlink()
+    assert {clip.speaker for clip in _read("l2-arctic", source, tmp_path / "work").clips} == {"ABA"}
 
 
 def test_l2_arctic_as_released_a_zip_for_each_speaker(tmp_path: Path) -> None:

@@ -8,12 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +27,7 @@ pytest.importorskip("vllm")
 
 from transformers import AutoTokenizer
 
+from tests.engines.serving import serving
 from tests.support import ROOT
 from tests.tiny_checkpoint import build, build_text
 from vibe_harness.backends.hf import HFEngine, HFInside
@@ -66,32 +63,9 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(checkpoint: Path) -> Iterator[str]:
     """vLLM's own server."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [
-            sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(checkpoint), "--host",
-            "127.0.0.1", "--port", str(port), "--served-model-name", "tiny", "--dtype", "float32", "--enforce-eager",
-            "--max-model-len", "4096", "--kv-cache-memory-bytes", str(128 << 20),
-            "--limit-mm-per-prompt", '{"audio": 1}',
-            "--structured-outputs-config", '{"backend": "xgrammar", "disable_any_whitespace": true}',
-        ],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 300
-        while True:
-            assert process.poll() is None and time.monotonic() < deadline, "the server did not start"
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health")
-                break
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(1)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait(60)
+    with serving(checkpoint) as served:
+        served.wait()
+        yield served.url
 
 
 def tone(pitch: float, seconds: float) -> Waveform:

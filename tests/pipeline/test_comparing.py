@@ -64,6 +64,7 @@ def test_what_one_run_alone_asked_is_said_and_no_reason_to_refuse(runs, tmp_path
     def ask_more(data):
         data["record"]["tasks"].append({**data["record"]["tasks"][0], "card": {
             **data["record"]["tasks"][0]["card"], "task": "more"}})  # fmt: skip
+        data["asked"]["tasks"]["more"] = data["asked"]["tasks"]["advisory"]
 
     found = compare_runs(runs / "strong", changed(runs, tmp_path, ask_more), tau=2)
     assert found.warnings == ("more: only the second run asked it",) and not found.not_compared

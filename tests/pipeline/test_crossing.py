@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from vibe_harness import evaluate
+from vibe_harness.api import power
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.corpora.drawing import groups_of
 from vibe_harness.errors import UserError
@@ -53,6 +54,15 @@ def test_a_column_that_the_run_lacks_is_named(folder):
         score_run(folder, Settings(), ["gender:accnt"], Progress())
     with pytest.raises(UserError, match="no such column 'accnt'"):
         evaluate("simulated", ["advisory"], "demo", dimensions=["gender:accnt"])
+
+
+def test_a_column_crossed_with_itself_is_refused(folder):
+    with pytest.raises(UserError, match="'gender' is crossed with itself"):
+        score_run(folder, Settings(), ["gender:gender"], Progress())
+    with pytest.raises(UserError, match="'gender' is crossed with itself"):
+        evaluate("simulated", ["advisory"], "demo", dimensions=["gender:gender"])
+    with pytest.raises(UserError, match="'gender' is crossed with itself"):
+        power(["advisory"], "demo", "gender:gender", simulations=20)
 
 
 def test_groups_of_one_speaker_are_refused_by_name():

@@ -16,7 +16,8 @@ from tests.pipeline.faults import Starter, lose_power
 from vibe_harness.pipeline.run_check import check_run
 from vibe_harness.pipeline.run_folder import RunFolder
 
-SECONDS = 100.0
+STARTS = 360  # of runs that something befalls, over all lanes: a number, so that no machine is too slow for the test
+LANES = 2
 KINDS = 5  # runs, killed, torn, full, doubled
 RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19", "--corpus", "m.csv")
 
@@ -43,24 +44,27 @@ def test_killed_torn_filled_and_doubled_hundreds_of_times_it_ends_as_an_unbroken
     starter.whole("first")  # imports what was not imported ahead
     takes = starter.whole("whole")
     whole = stored(starter.folder / "whole")
-    end = time.monotonic() + SECONDS
+    begun = time.monotonic()
     faults: Counter[str] = Counter()
-    with ThreadPoolExecutor(2) as lanes:
+    with ThreadPoolExecutor(LANES) as lanes:
         for found in lanes.map(
-            lambda lane: struck(starter, lane, random.Random(seed + lane), takes, whole, end), (0, 1)
+            lambda lane: struck(starter, lane, random.Random(seed + lane), takes, whole), range(LANES)
         ):
             faults += found
-    print(f"as the unbroken run ({takes:.2f} s), after {dict(faults)}")
-    assert all(faults[kind] for kind in ("runs", "killed", "torn", "full", "doubled"))
+    print(f"as the unbroken run ({takes:.2f} s), after {dict(faults)} in {time.monotonic() - begun:.0f} s")
+    assert len(faults) == KINDS
 
 
-def struck(starter, lane, chance, takes, whole, end):
-    """Runs under faults until the time is up, each compared with the unbroken one; how often each fault struck."""
+def struck(starter, lane, chance, takes, whole):
+    """Runs under faults, each compared with the unbroken one; how often each fault struck."""
     faults: Counter[str] = Counter()
-    while time.monotonic() < end or len(+faults) < KINDS:  # on a slow machine, until each has struck
+    starts = 0
+    while starts < STARTS // LANES or len(+faults) < KINDS:  # until each has struck
         output = f"lane{lane}-run{faults['runs']}"
-        for _ in range(chance.randint(5, 20)):
+        number = chance.randint(5, 20)
+        for _ in range(number):
             strike(starter, output, takes, chance, faults)
+        starts += number
         starter.whole(output)
         checked = check_run(RunFolder(starter.folder / output))
         assert checked.whole and checked.answered == checked.planned == 240, checked.faults

@@ -213,6 +213,11 @@ def test_mistakes_are_told_before_anything_runs(corpora, vibe, tmp_path, change,
     assert not (vibe.folder / "none").exists()
 
 
+@pytest.mark.parametrize("path", ["/".join(["d" * 200] * 25), "few.csv/below"])
+def test_a_folder_that_cannot_be_one_is_a_line(corpora, vibe, path):
+    assert len(vibe.refuses("study", "voices.yaml", "--output-path", path).splitlines()) == 1
+
+
 @pytest.mark.parametrize("shard", ["0/3", "4/3", "a", "1/0", "1"])
 def test_a_shard_that_is_none(corpora, vibe, shard):
     assert "3/8" in vibe.refuses("study", "voices.yaml", "--shard", shard)

@@ -2,12 +2,23 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.integrate import quad
 from scipy.stats import norm
 
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.bracket import LONE_SPEAKER, _critical, _split_scores, bracket, jackknife_error, largest_truth
+from vibe_harness.stats.bracket import (
+    EMPTY_HALF,
+    LONE_SPEAKER,
+    NEEDED_IN_HALF,
+    NEEDED_SPEAKER,
+    _critical,
+    _split_scores,
+    bracket,
+    jackknife_error,
+    largest_truth,
+)
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, kept_values, ntvd, shift
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
 from vibe_harness.stats.tables import Table
@@ -28,12 +39,39 @@ def test_ends_are_in_order_and_at_most_the_raw_score() -> None:
     assert found.at_most <= found.interval[1] <= 100
 
 
-def test_no_habit_no_noise_no_width() -> None:
-    # All speakers of a group answer alike: nothing is left to chance.
-    table = np.where(GROUPS[:, None] == 0, [30, 10], [10, 30])
-    found = bracket([table], GROUPS).mean
-    assert found.interval is not None
-    np.testing.assert_allclose(np.array([found.at_least, found.at_most, *found.interval], dtype=float), 50)
+def test_speakers_that_do_not_differ_leave_what_was_not_heard() -> None:
+    # All speakers of a group answer alike, as under a model that hears the words only. Of 7 and 9 speakers none was
+    # unlike: up to 1 - 0.025^(1/14) of all could be, in everything, and move the score by twice as much.
+    for group, other in (([30, 10], [10, 30]), ([20, 20], [20, 20]), ([40, 0], [0, 40])):
+        found = bracket([np.where(GROUPS[:, None] == 0, group, other)], GROUPS).mean
+        truth, reach = 50 * abs(group[0] - other[0]) / 20, 200 * (1 - 0.025 ** (1 / 14))
+        assert found.at_least == pytest.approx(truth) and found.at_most == pytest.approx(truth)
+        assert found.interval == pytest.approx((max(truth - reach, 0), min(truth + reach, 100)))
+
+
+def test_a_score_far_under_its_null_is_no_proof_of_no_shift() -> None:
+    # Speakers differ a good deal, and by chance both groups come out the same: the raw score is 0.
+    half = np.where(np.arange(16)[:, None] % 2 == 0, [30, 10], [10, 30])
+    groups = np.repeat([0, 1], 8)
+    found = bracket([half], groups).mean
+    assert found.at_most == 0 and found.interval is not None and found.interval[0] == 0
+    # Each speaker's share is 0.25 off, so that the one free difference, of two groups of 8, has a standard error of
+    # 100 sqrt(2 x 0.0625 / 7) = 13.4, though leaving out a speaker shows none in its size.
+    noise = 100 * np.sqrt(2 * 0.0625 / 7)
+    raw = noise * np.sqrt(2 / np.pi) + (stats.t.ppf(0.975, 14) - 1) * noise
+    assert found.interval[1] == pytest.approx(largest_truth(raw, noise), rel=0.02)
+
+
+@pytest.mark.parametrize("score", [0, 10, 15])
+def test_an_attribute_of_two_values_is_covered_too(score: int) -> None:
+    groups = np.repeat([0, 1], 12)
+    shares = shifted(np.full(2, 0.5), 2, score, Pattern.SPREAD)
+    covered = []
+    for seed in range(150):
+        found = bracket([answers(np.random.default_rng([seed, score]), shares, groups, 40, 0.1)], groups).mean
+        assert found.interval is not None
+        covered.append(found.interval[0] <= score <= found.interval[1])
+    assert np.mean(covered) >= 0.92
 
 
 def test_cross_fitting_by_hand() -> None:
@@ -121,9 +159,30 @@ def test_without_a_bracket_there_is_a_reason(table: list[list[int]], groups: lis
     assert found.at_least is None and found.interval is None and found.reason == reason
 
 
-def test_one_speaker_with_all_values_has_no_interval() -> None:
-    found = bracket([[[5, 5], [0, 0], [2, 2], [3, 1]]], [0, 0, 1, 1]).mean
-    assert found.at_most is not None and found.interval is None and found.reason is not None
+@pytest.mark.parametrize(
+    ("table", "groups", "reason", "has_low"),
+    [
+        # One of two speakers has all values of group 0.
+        ([[5, 5], [0, 0], [2, 2], [3, 1]], [0, 0, 1, 1], NEEDED_SPEAKER, False),
+        # Two speakers a group: without one, that one's half has none.
+        ([[5, 5], [4, 1], [2, 2], [3, 1]], [0, 0, 1, 1], NEEDED_IN_HALF, True),
+        # Two of four speakers of group 0 have values: some splits can be used, none of them without either of the two.
+        ([[5, 5], [4, 1], [0, 0], [0, 0], [2, 2], [3, 1], [3, 2], [4, 2]], [0] * 4 + [1] * 4, NEEDED_IN_HALF, True),
+    ],
+)
+def test_without_an_interval_the_reason_is_the_true_one(
+    table: list[object], groups: list[int], reason: str, has_low: bool
+) -> None:
+    found = bracket([table], groups).mean
+    assert found.at_most is not None and found.interval is None and found.reason == reason
+    assert (found.at_least is not None) == has_low
+
+
+def test_splits_that_leave_a_half_without_values_say_so() -> None:
+    # Two of four speakers of group 0 have values. A single split has them in different halves, or in one.
+    table = [[5, 5], [4, 1], [0, 0], [0, 0], [2, 2], [3, 1], [3, 2], [4, 2]]
+    found = {bracket([table], [0] * 4 + [1] * 4, splits=1, seed=seed).mean.reason for seed in range(20)}
+    assert found == {EMPTY_HALF, NEEDED_IN_HALF}
 
 
 def test_nan_is_refused() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.bracket import LONE_SPEAKER, bracket
+from vibe_harness.stats.bracket import LONE_SPEAKER, NEEDED_IN_HALF, NEEDED_SPEAKER, bracket
 from vibe_harness.stats.comparison import compare
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
 
@@ -18,7 +18,38 @@ def run(score: float, seed: int, reorder: bool = False, habit: float = 0.05) -> 
 
 def test_the_same_run_twice_has_no_difference() -> None:
     found = compare([run(20, 0)], [run(20, 0)], GROUPS)
-    assert found.difference == 0 and found.p_value == 1 and found.interval == (0, 0)
+    assert found.difference == 0 and found.p_value == 1
+    # Of 15 and 15 speakers none changed; up to 1 - 0.025^(1/30) of all could.
+    reach = 200 * (1 - 0.025 ** (1 / 30))
+    assert found.interval == pytest.approx((-reach, reach))
+
+
+def test_runs_in_which_no_speaker_differs_have_an_interval_all_the_same() -> None:
+    before, after = (np.where(GROUPS[:, None] == 0, [20, 20], other) for other in ([20, 20], [10, 30]))
+    found = compare([before], [after], GROUPS)
+    reach = 400 * (1 - 0.025 ** (1 / 30))
+    assert found.difference == pytest.approx(25) and found.interval == pytest.approx((25 - reach, 25 + reach))
+    assert found.p_value == pytest.approx(2 * (1 - 25 / 400) ** 30)
+
+
+def test_no_difference_is_beyond_the_scale() -> None:
+    few = np.repeat([0, 1], 4)
+    mixed, apart = np.array([[9, 1], [1, 9], [5, 5], [5, 5]] * 2), np.where(few[:, None] == 0, [10, 0], [0, 10])
+    apart[0] = [6, 4]
+    found = compare([mixed], [apart], few)
+    assert found.interval is not None and found.interval[1] == 100 and found.interval[0] >= -100
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ([[5, 5], [0, 0], [2, 2], [3, 1]], NEEDED_SPEAKER),
+        ([[5, 5], [1, 2], [2, 2], [3, 1]], NEEDED_IN_HALF),
+    ],
+)
+def test_without_an_interval_the_reason_is_the_true_one(before: list[object], reason: str) -> None:
+    found = compare([before], [[[3, 5], [1, 1], [2, 2], [3, 1]]], [0, 0, 1, 1])
+    assert found.interval is None and found.p_value is None and found.reason == reason
 
 
 def test_a_change_is_found_and_signed() -> None:

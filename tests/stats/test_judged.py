@@ -68,6 +68,16 @@ def test_where_nothing_is_wrong_the_interval_is_clopper_and_pearsons() -> None:
     assert share_right([0, 0], [1, 3]).interval == pytest.approx((0.0, 1 - 0.025 ** (1 / 2)))
 
 
+def test_where_every_response_has_the_same_share_the_interval_has_a_width() -> None:
+    # 3 of 4 right in each of 40: up to 1 - 0.025^(1/40) of all responses could be right or wrong throughout.
+    share, unlike = share_right([3] * 40, [4] * 40), 1 - 0.025 ** (1 / 40)
+    assert share.exact and share.interval == pytest.approx((0.75 - 0.75 * unlike, 0.75 + 0.25 * unlike))
+    assert not share_right([3] * 39 + [2], [4] * 40).exact
+    assert share_right([1, 2], [2, 4]).exact  # halves of responses of different lengths
+    found = paired_difference([3] * 40, [2] * 40, [4] * 40)
+    assert found.interval == pytest.approx((0.25 - 1.25 * unlike, 0.25 + 0.75 * unlike))
+
+
 def test_nothing_judged_is_no_share() -> None:
     assert share_right([], []).value is None
     assert share_right([0, 0], [0, 0]).interval is None

@@ -36,7 +36,11 @@ def _limits(context: click.Context, parameter: click.Parameter, value: tuple[str
 @click.command(name="compare")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="[BEFORE] AFTER")
 @click.option(
-    "--max-ntvd", "limits", multiple=True, callback=_limits, help="Gate: advisory=10, the most a task may be."
+    "--max-ntvd",
+    "limits",
+    multiple=True,
+    callback=_limits,
+    help="Gate: advisory=10. Held where the interval of the true shift ends there or under it.",
 )
 @click.option(
     "--no-worse-than", type=click.Path(path_type=Path), help="Gate: the run that AFTER may not be worse than."
@@ -48,7 +52,7 @@ def command(
 ) -> int:
     """Say where the run AFTER differs from BEFORE, by how much and how surely; or hold AFTER alone to a gate.
 
-    Exit code 1 where a gate is not held.
+    Exit code 1 where a gate is not held, or where the run cannot tell.
     """
     from vibe_harness.pipeline.comparing import compare_runs
     from vibe_harness.pipeline.gates import limit_gates, no_worse_gates
@@ -61,9 +65,9 @@ def command(
     if before is None and not limits:
         raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
     comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
-    gates = limit_gates(read_scored(RunFolder(runs[-1])), limits) if limits else []
+    gates = limit_gates(read_scored(RunFolder(runs[-1])), limits, runs[-1]) if limits else []
     if comparison is not None and no_worse_than is not None:
-        gates += no_worse_gates(comparison)
+        gates += no_worse_gates(comparison, no_worse_than, runs[-1])
     if as_json:
         _print_json(comparison, gates)
     else:
@@ -71,7 +75,8 @@ def command(
             _print_comparison(comparison, before, runs[-1])
         for gate in gates:
             place = f"{gate.task} by {gate.dimension}" if gate.dimension else gate.task
-            echo(f"{'held' if gate.held else 'NOT HELD'}: {gate.gate}: {place}: {gate.why}")
+            verdict = gate.verdict if gate.held else gate.verdict.upper()
+            echo(f"{verdict}: {gate.gate}: {place} in {gate.run} ({gate.model}): {gate.why}")
     return 0 if all(gate.held for gate in gates) else 1
 
 
@@ -82,7 +87,7 @@ def _print_json(comparison: RunComparison | None, gates: Sequence[Gate]) -> None
         [
             {
                 "comparison": None if comparison is None else comparison.to_json(),
-                "gates": [asdict(gate) for gate in gates],
+                "gates": [{**asdict(gate), "held": gate.held} for gate in gates],
             }
         ]
     )

@@ -17,6 +17,14 @@ def split_commas(context: click.Context, parameter: click.Parameter, value: tupl
     return [item.strip() for part in value for item in part.split(",") if item.strip()]
 
 
+also_test = click.option(
+    "--also-test",
+    multiple=True,
+    callback=split_commas,
+    help="Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
+)
+
+
 def parse_model_args(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:
     """`name=value,name=value`, values read as YAML scalars; a value that holds commas is given in brackets."""
     import yaml

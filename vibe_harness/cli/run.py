@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from vibe_harness.cli.options import parse_model_args, read_config, split_commas
+from vibe_harness.cli.options import also_test, parse_model_args, read_config, split_commas
 from vibe_harness.cli.output import echo
 
 
@@ -52,6 +52,7 @@ from vibe_harness.cli.output import echo
     help="A value counts when seen at least so often.",
 )
 @click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
+@also_test
 @click.option("--skip-bad-clips", is_flag=True, help="Leave out clips that cannot be used, and say so.")
 @click.option(
     "--no-hearing-check",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from vibe_harness.cli.options import split_commas
+from vibe_harness.cli.options import also_test, split_commas
 
 
 @click.command(name="score")
@@ -20,12 +20,7 @@ from vibe_harness.cli.options import split_commas
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Default: the run's own.")
 @click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option(
-    "--also-test",
-    multiple=True,
-    callback=split_commas,
-    help="Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
-)
+@also_test
 @click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")

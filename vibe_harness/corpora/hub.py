@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,6 +23,7 @@ class HubRow:
     home: str  # what the paths of the data set's own files begin with
     config: str
     cells: Mapping[str, Any]  # a cell of audio is {"bytes": ..., "path": ...}, not decoded
+    written: set[Path] = field(default_factory=set, compare=False)  # audio of this row and those before it
 
     def text(self, *columns: str) -> str:
         """The cell of the first of these columns that the row has; "" where it is empty.
@@ -74,6 +75,7 @@ class HubRow:
     def write_audio(self, folder: Path, *parts: str, column: str = "audio") -> None:
         """Write the audio to folder/part/part. Raises UserError for parts that are no plain names of files."""
         path = self.path(folder, *parts)
+        self.written.add(path)
         data = self.audio(column)
         if not (path.is_file() and path.read_bytes() == data):  # else its time would change, and with it the check's
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,16 +89,18 @@ class HubRow:
         return folder.joinpath(*parts)
 
 
-def stream(name: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[HubRow]:
+def stream(name: str, tick: Callable[[int], None] = lambda _: None, work: Path | None = None) -> Iterator[HubRow]:
     """Every row of a hub data set (or of a folder laid out as one), config by config and split by split.
 
-    Read as Arrow: `datasets` cannot hand out audio, decoded or not, without torch. Raises UserError where it cannot be
-    read.
+    Read as Arrow: `datasets` cannot hand out audio, decoded or not, without torch. work: where their audio is written;
+    what other audio lies there after the last row is of an earlier revision, and removed. Raises UserError where it
+    cannot be read.
     """
     from datasets import get_dataset_config_names, load_dataset
     from datasets.exceptions import DatasetsError
 
     home = str(Path(name).resolve()) if Path(name).exists() else f"hf://datasets/{name}"
+    written: set[Path] = set()
     try:
         for config in get_dataset_config_names(name):
             for split, rows in load_dataset(name, config, streaming=True).items():
@@ -104,11 +108,14 @@ def stream(name: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[
                 for table in rows.with_format("arrow").iter(batch_size=_ROWS):
                     for cells in table.to_pylist():
                         number += 1
-                        yield HubRow(f"{name}, config {config}, row {number} of {split}", home, config, cells)
+                        yield HubRow(f"{name}, config {config}, row {number} of {split}", home, config, cells, written)
                         tick(1)
     except (OSError, DatasetsError, ValueError) as error:
         said = " ".join(str(error).split())[:300]
         raise UserError(f"--source {name}: no such folder, and it cannot be read from the hub: {said}") from None
+    for path in sorted(work.rglob("*")) if work else ():
+        if path.suffix.lower() in AUDIO_SUFFIXES and path not in written:
+            path.unlink()
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, str]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vibe_harness.corpora.hub import HubRow
@@ -33,12 +33,25 @@ _SUITCASE = "suitcase_corpus"  # spontaneous speech that came with version 5: ot
 
 
 def read(source: Path, work: Path, corpus: str) -> Listing:
-    """Clips of SPEAKER/wav/, also where a speaker's folder is doubled, or is still a zip."""
-    if not any(True for folder in folders(source) if (folder / "wav").is_dir()):
-        source = _unpacked(source, work)
+    """Clips of SPEAKER/wav/, also where a speaker's folder is doubled, or where all speakers are still zips.
+
+    Raises UserError where some speakers are unpacked and others still zips: those would silently be missing.
+    """
+    places = [source]
+    unpacked = {folder.name.upper() for folder in folders(source) if (folder / "wav").is_dir()} & FACTS.keys()
+    archives = _archives(source)
+    if not unpacked:
+        places = _unpacked(source, work, archives)
+        source = work
+    elif waiting := sorted(archives.keys() - unpacked):
+        raise UserError(
+            f"{source}: {len(unpacked)} speakers are unpacked and {len(waiting)} still zips "
+            f"({archives[waiting[0]].name}{', ...' if len(waiting) > 1 else ''}): unpack these too, or name a folder "
+            "of zips alone"
+        )
     left_out: list[LeftOut] = []
     wavs: dict[str, Path] = {}
-    for folder in folders(source):
+    for folder in (folder for place in places for folder in folders(place)):
         if _SUITCASE in folder.relative_to(source).parts:
             if folder.name == _SUITCASE:
                 left_out.append(LeftOut(folder.relative_to(source).as_posix(), "spontaneous speech, not the prompts"))
@@ -90,15 +103,18 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
     return read(work, work, corpus)
 
 
-def _unpacked(source: Path, work: Path) -> Path:
-    """The release as it comes: a zip for each speaker."""
-    archives = sorted(path for path in source.glob("*.zip") if path.stem in FACTS)
+def _archives(source: Path) -> dict[str, Path]:
+    """Speaker -> zip: the release as it comes."""
+    found = sorted(path for folder in folders(source) for path in folder.iterdir() if path.suffix.lower() == ".zip")
+    return {path.stem.upper(): path for path in reversed(found) if path.stem.upper() in FACTS}
+
+
+def _unpacked(source: Path, work: Path, archives: Mapping[str, Path]) -> list[Path]:
+    """The folders of the zips, and no other that an earlier source may have left in `work`."""
     if not archives:
         raise not_found(source, IMPORTER)
     work.mkdir(parents=True, exist_ok=True)
-    for archive in archives:
-        open_source(archive, work / archive.stem)
-    return work
+    return [open_source(archive, work / speaker) for speaker, archive in sorted(archives.items())]
 
 
 def _texts(speakers: list[Path]) -> dict[str, str]:

@@ -126,7 +126,7 @@ def _listing(card: CorpusCard, source: str | None, audio: Path, stage: Stage) ->
     work = audio / digest([card.importer, _identity(source)], 8)
     if importer.hub and not Path(source).exists() and source.count("/") == 1:
         with stage(f"rows of {source}", 0) as tick:
-            return importer.hub(stream(source, tick), work, card.corpus), facts
+            return importer.hub(stream(source, tick, work), work, card.corpus), facts
     return importer.read(open_source(Path(source), work), work, card.corpus), facts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.manifest import Corpus
@@ -42,18 +42,24 @@ def choose_dimensions(asked: Sequence[str], corpus: Corpus, tasks: Sequence[Task
     """
     columns = sorted({name for clip in corpus.clips for name in clip.groups})
     for dimension in asked:
-        for name in parts_of(dimension):
-            if name not in columns:
-                raise UserError(
-                    f"--dimension {dimension}: the corpus '{corpus.name}' has no such column '{name}'. "
-                    f"{did_you_mean(name, columns)}"
-                )
+        check_dimension(dimension, columns, f"the corpus '{corpus.name}'")
     if asked:
         return list(dict.fromkeys(asked))
     meant = {name: corpora for task in tasks for name, corpora in task.card.dimensions.items()}
     usable = [name for name in meant if len({clip.groups.get(name) for clip in corpus.clips} - {None}) > 1]
     own = [name for name in usable if any(corpus.name in task.card.dimensions.get(name, ()) for task in tasks)]
     return own or usable
+
+
+def check_dimension(dimension: str, columns: Collection[str], of: str) -> None:
+    """Raise UserError for a dimension with a column that is not among the `columns` of a corpus or run, told by `of`,
+    or that crosses a column with itself."""
+    parts = parts_of(dimension)
+    for name in parts:
+        if name not in columns:
+            raise UserError(f"--dimension {dimension}: {of} has no such column '{name}'. {did_you_mean(name, columns)}")
+        if parts.count(name) > 1:
+            raise UserError(f"--dimension {dimension}: '{name}' is crossed with itself: name each column once")
 
 
 def _meant_for(task: Task, dimensions: Sequence[str]) -> list[str]:

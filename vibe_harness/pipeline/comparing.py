@@ -18,6 +18,7 @@ from vibe_harness.pipeline.naming import told_apart
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.pipeline.score import read_frame, settings_for
 from vibe_harness.pipeline.sums import check_sums
+from vibe_harness.pipeline.tables import rows_of
 from vibe_harness.records import Outcome, Reading
 from vibe_harness.stats.adjust import adjusted
 from vibe_harness.stats.comparison import Comparison, compare
@@ -132,10 +133,7 @@ def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord]
 
 def _same_clips(before: RunFolder, after: RunFolder) -> tuple[set[str], list[str]]:
     """Clips whose sound is the same in both runs, or that one of them asked in words; and a line on the others."""
-    import pandas as pd
-
-    tables = [pd.read_parquet(folder.clips, columns=["clip", "waveform"]) for folder in (before, after)]
-    first, second = (dict(zip(table["clip"], table["waveform"], strict=True)) for table in tables)
+    first, second = (dict(rows_of(folder.clips, ["clip", "waveform"])) for folder in (before, after))
     in_words = {clip for clip in first.keys() & second.keys() if not (first[clip] and second[clip])}
     alike = in_words | {clip for clip, waveform in first.items() if second.get(clip) == waveform}
     lines = []

@@ -62,10 +62,14 @@ def checked_document(path: Path, kind: TypeAdapter[Document], data: Any) -> Docu
         raise UserError(f"{': '.join(place)}: {fault['msg']}") from None
 
 
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file. Raises UserError where it is missing or broken."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except (ValueError, RecursionError) as error:

@@ -1,36 +1,51 @@
 """Gates for a model team's own checks: whether a run's shift is under a limit, or no larger than another run's.
 
-A gate is held only where the data show it: what cannot be told does not pass.
+A limit is held to only where the data show it: what cannot be told does not pass. "No worse" cannot be shown without a
+margin; it fails where the data show that a shift has grown.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.comparing import RunComparison
+from vibe_harness.pipeline.comparing import Compared, RunComparison
 from vibe_harness.pipeline.results import Results, TaskResult
+from vibe_harness.records import Score
 from vibe_harness.registry import did_you_mean
 from vibe_harness.stats.adjust import ALPHA
+
+Verdict = Literal["held", "not held", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One gate on one task by one dimension, and why it is held or not, in words."""
+    """One gate on one task by one dimension of a run, and why it is held or not, in words."""
 
     gate: str
+    run: str
+    model: str
     task: str
     dimension: str
-    held: bool
+    verdict: Verdict
     why: str
 
+    @property
+    def held(self) -> bool:
+        return self.verdict == "held"
 
-def limit_gates(results: Results, limits: Mapping[str, float]) -> list[Gate]:
+
+def limit_gates(results: Results, limits: Mapping[str, float], run: Path) -> list[Gate]:
     """Whether each task's shift is at most its limit, in every prompt and dimension of the results. limits: by task.
 
-    Judged by the upper end of the bracket, the most that the true shift is on average: the raw score is above 0 even
-    without a shift. Raises UserError for a task that the results lack.
+    Judged by the interval of the true shift: held where it ends at the limit or under it, not held where it begins over
+    it. Else the run cannot tell, which does not pass either. Neither can it tell what has no interval, no reliable
+    score, or an attribute without a score (but for one to which all answers say the same, which does not shift).
+    Raises UserError for a task that the results lack.
     """
     known = {task.task for task in results.tasks}
     gates = []
@@ -39,52 +54,93 @@ def limit_gates(results: Results, limits: Mapping[str, float]) -> list[Gate]:
             raise UserError(f"--max-ntvd {name}={limit:g}: the run has no task '{name}'. {did_you_mean(name, known)}")
         for task in results.tasks:
             if task.task == name:
-                held, why = _under(task, limit)
+                verdict, why = _under(task, limit)
                 gates.append(
-                    Gate(gate=f"max-ntvd {limit:g}", task=_named(task), dimension=task.dimension, held=held, why=why)
+                    Gate(
+                        gate=f"max-ntvd {limit:g}",
+                        run=str(run),
+                        model=results.model,
+                        task=_named(task.task, task.variant),
+                        dimension=task.dimension,
+                        verdict=verdict,
+                        why=why,
+                    )
                 )
     return gates
 
 
-def _named(task: TaskResult) -> str:
-    return task.task if task.variant == "default" else f"{task.task}/{task.variant}"
+def _named(task: str, variant: str) -> str:
+    return task if variant == "default" else f"{task}/{variant}"
 
 
-def _under(task: TaskResult, limit: float) -> tuple[bool, str]:
+def _under(task: TaskResult, limit: float) -> tuple[Verdict, str]:
     score = next((score for score in task.scores if score.metric == "ntvd" and score.attribute is None), None)
     if score is None:
-        return False, "its card does not ask for nTVD"
-    if score.at_most is None:
-        return False, f"no score: {score.undefined}"
-    shown = f"at most {score.at_most:.1f}"
-    if score.at_least is not None:
-        shown = f"at least {max(score.at_least, 0.0):.1f}, {shown}"
-    if score.interval is not None:
-        shown += f" on average, the truth within {score.interval[0]:.1f} to {score.interval[1]:.1f}"
-    left_out = score.detail.get("attributes_left_out")
-    if left_out:
-        shown += f"; without {', '.join(left_out)}, which have no score"
+        return "cannot tell", "its card does not ask for nTVD"
+    if score.value is None:
+        return "cannot tell", f"no score: {score.undefined}"
+    if score.interval is None or score.at_most is None:
+        return "cannot tell", f"nTVD {score.value:.1f}, without an interval: {score.detail.get('no_interval', 'none')}"
+    low, high = score.interval
+    shown = f"the true shift is within {low:.1f} to {high:.1f}"
     if not task.reliable:
-        return False, f"the score is not reliable ({shown}): {task.warnings[0]}"
-    return score.at_most <= limit, shown
+        return "cannot tell", f"the score is not reliable ({shown}): {task.warnings[0]}"
+    if low > limit:
+        return "not held", shown
+    if without := _without_score(task):
+        return "cannot tell", f"{shown}, without {', '.join(without)}, which have no score"
+    if high <= limit:
+        return "held", shown
+    return "cannot tell", f"{shown}; {_needed(score.at_most, high, limit)}"
 
 
-def no_worse_gates(comparison: RunComparison) -> list[Gate]:
+def _without_score(task: TaskResult) -> list[str]:
+    """Attributes that have no score, and of which it is not known that they do not shift."""
+    parts = [score for score in task.scores if score.metric == "ntvd" and score.attribute is not None]
+    return [str(part.attribute) for part in parts if part.value is None and not _one_answer(part)]
+
+
+def _one_answer(part: Score) -> bool:
+    """Whether every group gives answers, and all of them say the same."""
+    kept = part.detail.get("kept_share_by_group", {})
+    return part.detail.get("distinct_values") == 1 and bool(kept) and None not in kept.values()
+
+
+def _needed(at_most: float, high: float, limit: float) -> str:
+    """What it would take to bring the interval's upper end under the limit: its reach goes with 1 / sqrt(speakers)."""
+    if at_most >= limit:
+        return "more speakers would not show it to be under the limit, unless the shift is smaller than it seems"
+    times = ((high - at_most) / (limit - at_most)) ** 2
+    return f"about {math.ceil(10 * times) / 10:.1f} times as many speakers are needed to tell"
+
+
+def no_worse_gates(comparison: RunComparison, before: Path, after: Path) -> list[Gate]:
     """Whether no task's shift grew from the first run to the second: not with an adjusted p under 0.05.
 
-    What could not be compared or tested is not held.
+    before, after: the run folders. What could not be compared or tested is not held.
     """
-    name = f"no-worse-than {comparison.before}"
+    gate, run = f"no-worse-than {before} ({comparison.before})", str(after)
     gates = [
-        Gate(gate=name, task=line.partition(":")[0], dimension="", held=False, why=line.partition(": ")[2])
+        Gate(gate=gate, run=run, model=comparison.after, task=line.partition(":")[0], dimension="",
+             verdict="cannot tell", why=line.partition(": ")[2])
         for line in comparison.not_compared
-    ]
+    ]  # fmt: skip
     for one in comparison.compared:
-        found = one.whole
-        if found.difference is None or one.adjusted is None:
-            held, why = False, f"no test: {found.reason}"
-        else:
-            worse = found.difference > 0 and one.adjusted < ALPHA
-            held, why = not worse, f"{found.difference:+.1f} (adjusted p {one.adjusted:.4f})"
-        gates.append(Gate(gate=name, task=one.task, dimension=one.dimension, held=held, why=why))
+        verdict, why = _worse(one)
+        gates.append(
+            Gate(gate=gate, run=run, model=comparison.after, task=_named(one.task, one.variant),
+                 dimension=one.dimension, verdict=verdict, why=why)
+        )  # fmt: skip
     return gates
+
+
+def _worse(one: Compared) -> tuple[Verdict, str]:
+    found = one.whole
+    if found.difference is None or found.interval is None or one.adjusted is None:
+        return "cannot tell", f"no test: {found.reason}"
+    low, high = found.interval
+    shown = f"{found.difference:+.1f} ({low:+.1f} to {high:+.1f}), adjusted p {one.adjusted:.4f}"
+    left_out = [name for index, name in enumerate(one.attributes) if index not in found.attributes]
+    if left_out:
+        shown += f"; without {', '.join(left_out)}, which have no score in both runs"
+    return ("not held" if found.difference > 0 and one.adjusted < ALPHA else "held"), shown

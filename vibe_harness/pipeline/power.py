@@ -13,6 +13,7 @@ from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import strata_for
 from vibe_harness.metrics.tables import attributes_of, speakers_of, value_counts
+from vibe_harness.pipeline.choosing import check_dimension
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import read_frame
 from vibe_harness.stats.power import Power, Simulator, detectable_shift, from_design, from_pilot
@@ -42,6 +43,8 @@ def task_power(
     """
     if task.card.kind == "choice":
         raise UserError(f"'{task.name}' is a choice task, and this is about nTVD, which it does not have")
+    known = {name for clip in corpus.clips for name in clip.groups}
+    check_dimension(dimension, known, f"the corpus '{corpus.name}'")
     groups = groups_of(corpus.clips, dimension)
     columns = strata_for(dimension, corpus.speaker_strata)
     clips: list[int] = []  # of each speaker, group by group

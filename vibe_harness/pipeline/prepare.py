@@ -18,6 +18,7 @@ from vibe_harness.corpora.drawing import draw_clips
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
+from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
 from vibe_harness.pipeline.options import check_options, refuse_excluded
@@ -49,6 +50,7 @@ class Question:
     seed: int = 0
     tau: int = 10
     permutations: int = 10_000
+    also_test: Sequence[str] = ()  # published tests to show beside the default one
     skip_bad_clips: bool = False
     modality: Modality = "audio"  # or the corpus's words, or the model's own transcription, in place of the clip
     answer_by: AnswerBy = "generate"  # or by the option whose letter is the likeliest, of choice tasks
@@ -88,6 +90,7 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
         raise UserError(f"--limit {question.limit}: at least one clip is needed")
     if question.tau < 1 or question.permutations < 1:
         raise UserError("--tau and --permutations: at least 1 each")
+    known_tests(question.also_test)
     opener_of(question.executor, question.executor_args)
     index = CardIndex(question.include_path)
     model = with_overrides(index.model(question.model), question.model_args)
@@ -240,6 +243,7 @@ def settings_of(question: Question) -> Settings:
         tau=question.tau,
         permutations=question.permutations,
         seed=question.seed,
+        also_test=known_tests(question.also_test),
         trust_remote_code=question.trust_remote_code,
     )
 

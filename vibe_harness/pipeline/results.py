@@ -166,11 +166,11 @@ def keep_results(folder: RunFolder, results: Results) -> None:
 
     A page of other scores, or of other answers, goes: a number that is no longer true must not stand beside the new.
     """
-    before = folder.sums.read_bytes() if folder.sums.exists() else None
+    before = folder.sums.read_bytes() if folder.sums.is_file() else None
     write_json(folder.results, to_json(results))
     write_sums(folder)
-    if folder.sums.read_bytes() != before:
-        folder.page.unlink(missing_ok=True)
+    if folder.sums.read_bytes() != before and folder.page.is_file():
+        folder.page.unlink()
 
 
 def read_scored(folder: RunFolder) -> Results:
@@ -187,4 +187,7 @@ def read_scored(folder: RunFolder) -> Results:
 
 def read_results(path: Path) -> Results:
     """Read results.json. Raises UserError where it is missing, broken, or of another format."""
-    return read_document(path, _RESULTS, FORMAT, "score again")
+    results = read_document(path, _RESULTS, FORMAT, "score again, or use the version that made it")
+    if not results.tasks:
+        raise UserError(f"{path}: holds the scores of no task: score again")
+    return results

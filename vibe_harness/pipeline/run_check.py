@@ -111,9 +111,10 @@ def _clips(folder: RunFolder, asked: Mapping[str, Any]) -> Iterator[str]:
 
 def _engines(folder: RunFolder) -> Iterator[str]:
     faulty = _Faulty("engines.jsonl")
-    for line in journal_lines(folder.engines):
-        faulty.read(line)
+    lines = [faulty.read(line) for line in journal_lines(folder.engines)]
     yield from faulty.lines()
+    if not lines:
+        yield f"engines.jsonl: names no engine: {AGAIN}"
 
 
 class _Faulty:

@@ -68,6 +68,12 @@ class RunRecord:
     corpus_folder: str | None = None  # where its clips lay, so that a page can play them
     requests: str | None = None  # digest of requests.parquet; None in format 1
 
+    @property
+    def made_with(self) -> str:
+        """The version of this harness that asked."""
+        versions = self.machine.get("versions")
+        return str(versions.get("vibe-harness")) if isinstance(versions, Mapping) else "not recorded"
+
 
 _RECORD = TypeAdapter(RunRecord)
 
@@ -176,7 +182,16 @@ class RunFolder:
 
     def record(self) -> RunRecord:
         """What run.json says of the run. Raises UserError where there is none, or where another version wrote it."""
-        return checked_document(self.asked, _RECORD, self.read()["record"])
+        data = self.read()
+        record = checked_document(self.asked, _RECORD, data["record"])
+        for name in data["asked"]["tasks"].keys() ^ {task.card.task for task in record.tasks}:
+            raise UserError(f"{self.asked}: the task '{name}' is asked or recorded alone: edited")
+        for task in record.tasks:
+            for variant in set(task.variants) - task.prompts.keys():
+                raise UserError(
+                    f"{self.asked}: the task '{task.card.task}' lacks its prompt '{variant}': it was edited"
+                )
+        return record
 
     def question(self) -> dict[str, Any]:
         """What makes this run another run: see `claim`. Raises UserError as `record` does."""

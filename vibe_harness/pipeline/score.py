@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,16 +14,17 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric, strata_for
 from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of, strata_codes
+from vibe_harness.pipeline.choosing import check_dimension
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
-from vibe_harness.pipeline.tables import column_names, unreadable
+from vibe_harness.pipeline.tables import column_names, read_column, rows_asked, unreadable
 from vibe_harness.records import Outcome, Reading, Score, parts_of
-from vibe_harness.registry import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
@@ -31,6 +32,7 @@ ALPHA = 0.05
 COLUMNS = [
     "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
 ]  # fmt: skip
+COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values"]  # what coverage counts
 
 
 def metrics_of(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:
@@ -57,12 +59,8 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
     names = column_names(folder.observations, ["task", "variant", *COLUMNS])
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
-    for dimension in dimensions:
-        for name in parts_of(dimension):
-            if name not in columns:
-                raise UserError(
-                    f"--dimension {dimension}: the run has no such column '{name}'. {did_you_mean(name, columns)}"
-                )
+    for dimension in dimensions or record.dimensions:
+        check_dimension(dimension, columns, "the run")
     steps = [
         (task, variant, dimension)
         for task in record.tasks
@@ -155,38 +153,37 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     """Observations of one task and variant with the group of one dimension, sorted by request and attribute.
 
     dimension: a column, or several joined by colons, whose combinations are then the groups ("female:korean"). Clips
-    that have no group in that dimension are left out.
+    that have no group in that dimension are left out. Words are categories, lists are lists of words: a request of
+    a task with six attributes takes some 1.3 kB.
     """
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    names = column_names(path)
+    names = column_names(path, ["task", "variant", *COLUMNS])
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
-    lists = pa.list_(pa.string())
+    parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
+    columns = [*COLUMNS, *(["answer"] if "answer" in names else []), *groups]
     try:
-        table = pq.read_table(
-            path,
-            columns=[*COLUMNS, *(["answer"] if "answer" in names else []), *groups],
-            filters=[("task", "=", task), ("variant", "=", variant)],
-            use_threads=False,  # which would each hold parts of the file
-        )
+        rows = rows_asked(path, task, variant, parts)
+        order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])
+        found = {name: _series(read_column(path, name, rows).take(order)) for name in columns}  # no two under way
     except (pa.ArrowException, OSError) as error:
         raise unreadable(path, error) from None
-    frame: pd.DataFrame = table.to_pandas(
-        types_mapper=lambda kind: pd.ArrowDtype(kind) if kind == lists else None, split_blocks=True, self_destruct=True
-    )
-    del table
-    for column in ("request", "attribute"):  # categories come in the order of arrival
-        frame[column] = frame[column].cat.reorder_categories(sorted(frame[column].cat.categories))
-    order = np.lexsort((frame["attribute"].cat.codes, frame["request"].cat.codes))
-    parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
-    frame = frame.take(order[frame[parts].notna().all(axis=1).to_numpy()[order]]).reset_index(drop=True)
+    frame = pd.DataFrame(found, copy=False)
+    del found
     frame["group"] = frame[parts[0]].astype(str)
     for part in parts[1:]:
         frame["group"] += ":" + frame[part].astype(str)
-    pa.default_memory_pool().release_unused()  # 30 MB after 300,000 rows
     return frame
+
+
+def _series(column: pa.Array[Any]) -> pd.Series[Any]:
+    """Words become categories, lists of words stay lists."""
+    import pandas as pd
+    import pyarrow as pa
+
+    words = isinstance(column, pa.DictionaryArray)
+    return column.to_pandas() if words else pd.Series(pd.arrays.ArrowExtensionArray(column))
 
 
 def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
@@ -212,7 +209,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={name: coverage_of(frame[frame["group"] == name]) for name in speakers.groups},
+        groups={name: coverage_of(frame.loc[frame["group"] == name, COVERED]) for name in speakers.groups},
         without_value=float(without.mean()),
         reliable=reliable,
         warnings=warnings,

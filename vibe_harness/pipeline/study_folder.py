@@ -62,7 +62,7 @@ class StudyFolder:
         A cell that both hold is kept as the one that has come further has it. Raises UserError for another study, for
         one cell that was asked otherwise here and there, and for one that is being run.
         """
-        if not (other / "study.json").is_file():
+        if not _holds_study(other):
             raise UserError(f"{other}: not a folder of a study: it has no study.json")
         self._check(other)
         copied = kept = 0
@@ -81,7 +81,7 @@ class StudyFolder:
         return copied, kept
 
     def _check(self, path: Path) -> None:
-        if not (path / "study.json").is_file():
+        if not _holds_study(path):
             return
         data = read_json(path / "study.json")
         settings = data.get("settings") if isinstance(data, dict) and data.get("format") == FORMAT else None
@@ -94,6 +94,13 @@ class StudyFolder:
                 f"{path}: a folder of another study: it differs in {', '.join(differing)}. Name another folder with "
                 "--output-path, or another study"
             )
+
+
+def _holds_study(path: Path) -> bool:
+    try:
+        return (path / "study.json").is_file()
+    except OSError as error:  # a path too long, for one
+        raise UserError(f"{path}: cannot be the folder of a study: {error.strerror}") from None
 
 
 def _without(failures: Mapping[str, str], name: str) -> dict[str, str]:

@@ -1,17 +1,23 @@
-"""The tables of a run folder: the clips and the requests that were planned, written and read a batch at a time."""
+"""The tables of a run folder: clips, planned requests and observations, written and read a batch at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.ids import Place, Planned
 from vibe_harness.pipeline.plan import HeardClip, clips_digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BATCH = 5_000  # rows held in memory at a time
 
@@ -79,6 +85,60 @@ def read_clips_digest(path: Path) -> str:
         (clip, waveform, {name: group for name, group in zip(names, groups, strict=True) if group is not None})
         for clip, waveform, *groups in rows_of(path, ["clip", "waveform", *dimensions])
     )
+
+
+def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
+    """Which rows of the observations are of one task and variant and have a word in every column of `needed`.
+
+    Raises ArrowException or OSError where the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    found = []
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH, columns=["task", "variant", *needed], use_threads=False):
+            rows = pc.equal(batch.column("task"), pa.scalar(task)).to_numpy(zero_copy_only=False)
+            rows &= pc.equal(batch.column("variant"), pa.scalar(variant)).to_numpy(zero_copy_only=False)
+            for name in needed:
+                rows &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+            found.append(rows)
+    return np.concatenate(found) if found else np.zeros(0, dtype=bool)
+
+
+def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]:
+    """One column of the rows (see `rows_asked`); of words as codes of a sorted dictionary of those there are.
+
+    Raises ArrowException or OSError where the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    kept, at = [], 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH, columns=[name], use_threads=False):
+            column: Any = batch.column(0).filter(pa.array(rows[at : at + len(batch)]))
+            if isinstance(column, pa.DictionaryArray):  # which still holds the words of what was filtered out
+                column = column.dictionary_decode()
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column = column.dictionary_encode()
+            elif not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+                raise pa.ArrowTypeError(f"the column '{name}' holds no words but {column.type}")
+            kept.append(column)
+            at += len(batch)
+        kind = file.schema_arrow.field(name).type
+    if not kept:
+        kept = [pa.array([], kind if pa.types.is_list(kind) else pa.dictionary(pa.int32(), pa.string()))]
+    whole = pa.chunked_array(kept).unify_dictionaries().combine_chunks()
+    kept.clear()
+    pa.default_memory_pool().release_unused()  # which keeps what the batches took: more than the column does
+    if not isinstance(whole, pa.DictionaryArray):
+        return whole
+    order = pc.sort_indices(whole.dictionary)
+    rank = pc.sort_indices(order).cast(pa.int32())  # where each word has gone
+    return pa.DictionaryArray.from_arrays(rank.take(whole.indices), whole.dictionary.take(order))
 
 
 def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:

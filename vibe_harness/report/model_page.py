@@ -41,7 +41,7 @@ def _facts(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
         yield "licence", card.licence
     yield "answers read by", ", ".join(sorted({entry.results.extractor for entry in entries}))
     yield "hearing check", ", ".join(sorted({entry.results.hearing_check for entry in entries}))
-    versions = sorted({str(entry.record.machine["versions"]["vibe-harness"]) for entry in entries})
+    versions = sorted({entry.record.made_with for entry in entries})
     yield "measured with", f"vibe-harness {', '.join(versions)}"
 
 

@@ -23,11 +23,16 @@ ELEMENTS = 1 << 20
 LIFT = 0.2
 """Standard errors added to the raw score before it is inverted for at_most. The inverse is concave, so that its
 expectation falls short; 0.2 is the least that makes up for it at every true score (docs/statistics.md)."""
+NULL = float(np.sqrt(2 / np.pi))
+"""The expected size of a difference of which the true one is 0, in standard errors."""
 FAR = 8.0
 """Standard errors beyond which a difference's sign is beyond doubt, and the raw score as it should be."""
-ONE_SPEAKERS_VALUES = "all values of a group come from one speaker: he cannot be left out"
-EMPTY_HALF = "half of a group's speakers can be without any value"
-LONE_SPEAKER = "a group has a single speaker: what he adds cannot be told from what his group adds"
+NO_NOISE = 1e-9
+"""Errors on the scale of the score under which no speaker differs from another of the group."""
+LONE_SPEAKER = "a group has a single speaker: what that speaker adds cannot be told from what the group adds"
+NEEDED_SPEAKER = "leaving out one speaker leaves a group without values to compare: no error can be worked out"
+EMPTY_HALF = "too few speakers of a group have values to split them into two halves that both have some"
+NEEDED_IN_HALF = "too few speakers of a group have values: leaving out one leaves half of them without any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,11 @@ def bracket(
 
     interval: at_least - c SE, to the largest true score in keeping with raw + c SE', within 0 to 100; each standard
     error by leaving out one speaker at a time within the groups, c between the one-sided and the two-sided quantile of
-    Student's t (`_critical`).
+    Student's t (`_critical`), two-sided for two values in two groups. The upper end is never under that of a run whose
+    raw score lies one standard error (the largest of the two and `Statistic.free_error`) under what is expected without
+    a shift: chance can bring a run far under it, which does not show that there is no shift (power-constrained limits,
+    Cowan and others 2011, arXiv 1105.3166). Where no speaker differs from another of the group there is no error to go
+    by, and the interval is that of `unseen`.
 
     Raises UserError for anything that is not a table of counts or a code.
     """
@@ -92,11 +101,14 @@ class Statistic:
     """A statistic, and its values (S,) with each speaker left out in turn; NaN where it is undefined.
 
     noise: for the raw score the standard errors of all differences P_g(v) - Pbar(v), summed on the scale of the score.
+    free_error: its standard error were the (G - 1)(V - 1) differences that are free equally noisy, and none of them so
+    small that leaving out a speaker turns it round, by which the error from `left_out` falls short.
     """
 
     value: float
     left_out: Floats
     noise: float = 0.0
+    free_error: float = 0.0
 
 
 def average(statistics: Sequence[Statistic]) -> Statistic:
@@ -105,23 +117,53 @@ def average(statistics: Sequence[Statistic]) -> Statistic:
         float(np.mean([one.value for one in statistics])),
         np.mean([one.left_out for one in statistics], axis=0),
         float(np.mean([one.noise for one in statistics])),
+        float(np.mean([one.free_error for one in statistics])),
     )
 
 
 def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float) -> Bracket:
     if low is None:
         return Bracket(None, raw.value, None, LONE_SPEAKER)
-    if not np.isfinite(low.value):
-        return Bracket(None, raw.value, None, EMPTY_HALF)
+    at_least = low.value if np.isfinite(low.value) else None
     low_error, raw_error = (float(jackknife_error(one.left_out, design.groups)) for one in (low, raw))
-    if not np.isfinite(low_error + raw_error + raw.noise):
-        return Bracket(low.value, raw.value, None, ONE_SPEAKERS_VALUES)
+    reason = why_no_error(raw_error + raw.noise, at_least, low_error)
+    if reason is not None or at_least is None:
+        return Bracket(at_least, raw.value, None, reason)
     at_most = min(raw.value, largest_truth(raw.value + LIFT * raw_error, raw.noise))
-    degrees = design.groups.size - design.group_count
-    critical = _critical(at_most - low.value, max(low_error, raw_error), degrees, level)
-    upper = largest_truth(raw.value + critical * raw_error, raw.noise)
-    ends = np.clip([low.value - critical * low_error, max(upper, at_most)], 0, 100)
-    return Bracket(low.value, at_most, (float(ends[0]), float(ends[1])))
+    if raw.noise < NO_NOISE:
+        reach = unseen(design.groups, 1 - level)
+        ends = np.clip([at_least - reach, at_most + reach], 0, 100)
+    else:
+        degrees = design.groups.size - design.group_count
+        # One free difference leaves the pattern of the shift no choice: the bracket's width is chance alone.
+        width = at_most - at_least if raw.noise > (1 + NO_NOISE) * raw.free_error else 0.0
+        critical = _critical(width, max(low_error, raw_error), degrees, level)
+        hidden = raw.noise * NULL + (critical - 1) * max(low_error, raw_error, raw.free_error)
+        upper = largest_truth(max(raw.value + critical * raw_error, hidden), raw.noise)
+        ends = np.clip([at_least - critical * low_error, max(upper, at_most)], 0, 100)
+    return Bracket(at_least, at_most, (float(ends[0]), float(ends[1])))
+
+
+def why_no_error(raw_error: float, at_least: float | None, low_error: float) -> str | None:
+    """Why the raw or the cross-fitted score has no standard error; None where both have. An error that is not finite
+    comes from a score that is undefined with some speaker left out."""
+    if not np.isfinite(raw_error):
+        return NEEDED_SPEAKER
+    if at_least is None or not np.isfinite(at_least):
+        return EMPTY_HALF
+    return None if np.isfinite(low_error) else NEEDED_IN_HALF
+
+
+def unseen(groups: Codes, alpha: float) -> float:
+    """By how much the true score can differ from that of speakers who do not differ within their groups (S,).
+
+    Were a share q_g of the speakers of group g unlike those that were heard, none of n_g would be heard with
+    probability (1 - q_g)^n_g (Clopper and Pearson 1934); unlike in everything at worst, they would move the score by
+    200 q_g / G. The sum over the groups, with a probability of alpha / 2 to hear none, is at most
+    200 (1 - (alpha / 2)^(1 / (G n))), n being the smallest n_g.
+    """
+    sizes = np.bincount(groups)
+    return float(200 * (1 - (alpha / 2) ** (1 / (sizes.size * sizes.min()))))
 
 
 def jackknife_error(left_out: Floats, groups: Codes) -> Floats:
@@ -160,7 +202,7 @@ def largest_truth(raw: float, noise: float) -> float:
     from scipy.special import ndtr
 
     def expected(ratio: float) -> float:
-        return float(np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (2 * ndtr(ratio) - 1))
+        return float(NULL * np.exp(-(ratio**2) / 2) + ratio * (2 * ndtr(ratio) - 1))
 
     if noise == 0 or raw / noise >= expected(FAR):
         return raw
@@ -175,7 +217,9 @@ def raw_score(table: Table, design: Design) -> Statistic:
         return Statistic(np.nan, np.full(len(table.counts), np.nan))
     shares, left_out = replicated_shares(table, design)
     errors = jackknife_error(_differences(left_out), design.groups)
-    return Statistic(float(shift(shares)), shift(left_out), float(errors.sum() * 50.0 / (design.group_count - 1)))
+    noise = float(errors.sum() * 50.0 / (design.group_count - 1))
+    free = (design.group_count - 1) * (int((table.counts.sum(axis=(0, 1)) > 0).sum()) - 1)
+    return Statistic(float(shift(shares)), shift(left_out), noise, noise / float(np.sqrt(free)))
 
 
 def cross_fitted(table: Table, design: Design, splits: int = SPLITS, seed: int = 0) -> Statistic:

@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.bracket import (
-    EMPTY_HALF,
     LONE_SPEAKER,
-    ONE_SPEAKERS_VALUES,
+    NO_NOISE,
     Statistic,
     average,
     cross_fitted,
     jackknife_error,
     largest_truth,
     raw_score,
+    unseen,
+    why_no_error,
 )
 from vibe_harness.stats.ntvd import Floats
 from vibe_harness.stats.tables import Table
@@ -55,7 +56,9 @@ def compare(
     scores (`bracket.largest_truth`) goes too far there. The interval is from the lower to the upper end of both
     Student's t intervals; the test is significant where both are, in one direction (an intersection-union test). Raw
     scores would not do: they rise with the noise, so that a model whose answers only came to vary more from speaker to
-    speaker would seem to shift more (docs/statistics.md).
+    speaker would seem to shift more (docs/statistics.md). Where no speaker's change differs from another's of the group
+    there is no error to go by: each of the two scores can then be off by `bracket.unseen`, and by the same where all
+    answers of the two runs are the same.
 
     Raises UserError where the tables of the two runs do not match.
     """
@@ -77,19 +80,31 @@ def compare(
         return without(LONE_SPEAKER)
     low = [average([cross_fitted(pairs[index][run], design, seed=seed) for index in both]) for run in (0, 1)]
     difference = low[1].value - low[0].value
-    if not np.isfinite(difference):
-        return without(EMPTY_HALF)
-    error = float(jackknife_error(low[1].left_out - low[0].left_out, design.groups))
-    if not np.isfinite(error):
-        return without(ONE_SPEAKERS_VALUES, difference)
+    errors = [float(jackknife_error(of[1].left_out - of[0].left_out, design.groups)) for of in (raw, low)]
+    reason = why_no_error(errors[0], difference, errors[1])
+    if reason is not None:
+        return without(reason, difference if np.isfinite(difference) else None)
+    if max(errors) < NO_NOISE:
+        apart = any(not np.array_equal(one.counts, other.counts) for one, other in (pairs[index] for index in both))
+        reach = (1 + apart) * unseen(design.groups, 1 - level)
+        sizes = np.bincount(design.groups)
+        # The level at which the interval would end at 0.
+        p_value = min(2 * (1 - abs(difference) / (200 * (1 + apart))) ** int(sizes.size * sizes.min()), 1.0)
+        return Comparison(first, second, difference, _within(difference - reach, difference + reach), p_value, both)
     high = np.diff([_largest_truths(one) for one in raw], axis=0)[0]
-    pair = [(difference, error), (float(high[0]), float(jackknife_error(high[1:], design.groups)))]
+    pair = [(difference, errors[1]), (float(high[0]), float(jackknife_error(high[1:], design.groups)))]
     degrees = design.groups.size - design.group_count
     reach = float(stdtrit(degrees, (1 + level) / 2))
     ends = [end for value, own in pair for end in (value - reach * own, value + reach * own)]
     tests = [2 * stdtr(degrees, -abs(value) / own) if own > 0 else float(value == 0) for value, own in pair]
     same_way = pair[0][0] * pair[1][0] > 0
-    return Comparison(first, second, difference, (min(ends), max(ends)), float(max(tests)) if same_way else 1.0, both)
+    p_value = float(max(tests)) if same_way else 1.0
+    return Comparison(first, second, difference, _within(min(ends), max(ends)), p_value, both)
+
+
+def _within(low: float, high: float) -> tuple[float, float]:
+    """An interval of a difference of two scores of 0 to 100."""
+    return max(low, -100.0), min(high, 100.0)
 
 
 def _largest_truths(raw: Statistic) -> Floats:

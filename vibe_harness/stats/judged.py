@@ -27,17 +27,17 @@ def share_right(right: ArrayLike, judged: ArrayLike, *, resamples: int = 10_000,
     """Judgments called right over all judgments, with a percentile bootstrap over whole responses.
 
     right, judged: (R,), of each response; 0 <= right <= judged (fractions where several judges are averaged).
-    Responses without a judgment are left out. Where all judgments are alike a bootstrap would show no doubt at all;
-    there the interval is exact: with no faulty response among R, at most 1 - 0.025^(1/R) of all are faulty (Clopper and
-    Pearson 1934), each of them in all its judgments at worst.
+    Responses without a judgment are left out. Where all responses have the same share, all judgments right among them,
+    a bootstrap would show no doubt at all; there the interval is exact: of R responses none is unlike, so that at most
+    1 - 0.025^(1/R) of all are (Clopper and Pearson 1934), each of them right or wrong throughout at worst.
     """
     pairs = _responses(right, judged)
     if not len(pairs):
         return Share(None, None)
     value = float(pairs[:, 0].sum() / pairs[:, 1].sum())
-    if value in (0.0, 1.0):
-        most = 1 - ((1 - CONFIDENCE) / 2) ** (1 / len(pairs))
-        return Share(value, (1 - most, 1.0) if value else (0.0, most), exact=True)
+    if _alike(pairs):
+        unlike = _unlike(len(pairs))
+        return Share(value, (value * (1 - unlike), 1 - (1 - value) * (1 - unlike)), exact=True)
     return Share(value, _interval(pairs, resamples, seed))
 
 
@@ -56,7 +56,8 @@ def paired_difference(
     """Compare how often two extractors are right on the same attributes of the same responses.
 
     first, second, judged: (R,), right readings of either and attributes judged for both, of each response. Interval:
-    percentile bootstrap over whole responses; none where the two never differ. Test: were the two exchangeable, the
+    percentile bootstrap over whole responses, exact as that of `share_right` where all responses have the same
+    difference; none where the two never differ. Test: were the two exchangeable, the
     sign of each response's difference could as well be the other one (Fisher's randomisation of paired data);
     p = (b + 1)/(m + 1), two-sided, m = resamples.
     """
@@ -72,7 +73,11 @@ def paired_difference(
     plus = np.random.default_rng([seed, 1]).binomial(counts, 0.5, size=(resamples, len(counts)))
     drawn = np.abs((2 * plus - counts) @ sizes)
     reached = int((drawn >= abs(pairs[:, 0].sum()) - 1e-9).sum())
-    return Difference(value, _interval(pairs, resamples, seed), (reached + 1) / (resamples + 1))
+    interval = _interval(pairs, resamples, seed)
+    if _alike(pairs):
+        unlike = _unlike(len(pairs))
+        interval = value * (1 - unlike) - unlike, value * (1 - unlike) + unlike
+    return Difference(value, interval, (reached + 1) / (resamples + 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,16 @@ def _responses(sums: ArrayLike, judged: ArrayLike) -> Floats:
     if (np.abs(numerators) > numbers).any():
         raise ValueError("a response has more right judgments than judgments")
     return np.column_stack([numerators, numbers])[numbers > 0]
+
+
+def _alike(pairs: Floats) -> bool:
+    """Whether all responses have the same share."""
+    return bool((pairs[:, 0] * pairs[0, 1] == pairs[0, 0] * pairs[:, 1]).all())
+
+
+def _unlike(responses: int) -> float:
+    """The largest share of responses unlike all that were judged, by the confidence of one end."""
+    return float(1 - ((1 - CONFIDENCE) / 2) ** (1 / responses))
 
 
 def _interval(pairs: Floats, resamples: int, seed: int) -> tuple[float, float]:

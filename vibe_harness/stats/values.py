@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.bracket import LONE_SPEAKER, ONE_SPEAKERS_VALUES, jackknife_error, replicated_shares
+from vibe_harness.stats.bracket import LONE_SPEAKER, NEEDED_SPEAKER, jackknife_error, replicated_shares
 from vibe_harness.stats.ntvd import Floats
 from vibe_harness.stats.tables import Table
 
@@ -50,7 +50,7 @@ def contributions(table: ArrayLike, groups: ArrayLike, *, level: float = 0.95) -
         return Contributions(100 * shares, 100 * differences, None, None, parts, LONE_SPEAKER)
     errors = jackknife_error(left_out - left_out.mean(axis=1, keepdims=True), design.groups)
     if not np.isfinite(errors).all():
-        return Contributions(100 * shares, 100 * differences, None, None, parts, ONE_SPEAKERS_VALUES)
+        return Contributions(100 * shares, 100 * differences, None, None, parts, NEEDED_SPEAKER)
     reach = stdtrit(design.groups.size - design.group_count, (1 + level) / 2) * errors
     return Contributions(
         100 * shares, 100 * differences, 100 * (differences - reach), 100 * (differences + reach), parts

@@ -28,7 +28,7 @@ class Agreement:
     interval: tuple[float, float] | None
     """95 %, from a bootstrap over whole responses."""
     exact: bool
-    """All judgments were alike, so that the interval is an exact bound and no bootstrap."""
+    """All responses had the same share of right judgments, so that the interval is an exact bound and no bootstrap."""
     right: float
     """Judgments called right; those of several judges on one reading are averaged."""
     judged: int
