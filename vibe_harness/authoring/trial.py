@@ -16,7 +16,7 @@ from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import HarnessError
 from vibe_harness.pipeline.options import check_options
 from vibe_harness.pipeline.plan import HeardClip, Plan
-from vibe_harness.pipeline.prepare import Prepared, Question
+from vibe_harness.pipeline.prepare import Prepared, Question, asked_of
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results
 from vibe_harness.pipeline.run import run
@@ -49,14 +49,16 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
     ]
     heard, _ = check_options([task], corpus, model, heard, {}, False, Progress())
     variants = {task.name: tuple(task.card.prompts)}
+    question = Question(
+        model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code
+    )
+    plan = Plan(model, [task], variants, heard, question.seed)
     return Prepared(
-        question=Question(
-            model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code
-        ),
-        asked={},
+        question=question,
+        asked=asked_of(question, plan, corpus, EXTRACTOR, index),
         index=index,
         corpus=corpus,
-        plan=Plan(model, [task], variants, heard, 0),
+        plan=plan,
         dimensions=[DIMENSION],
         extractor=EXTRACTOR,
         bad_clips={},

@@ -153,19 +153,7 @@ def _prepare(
         )
     variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
     plan = Plan(model, tasks, variants, heard, question.seed, question.modality, question.answer_by)
-    asked = {
-        "model": {"name": model.model, **model.identity()},
-        "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in tasks},
-        "variants": {name: list(names) for name, names in variants.items()},
-        "corpus": corpus.name,
-        "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in heard),
-        "extractor": dict(extractor_identity(extractor, index)),
-        "limit": question.limit,
-        "seed": question.seed,
-        "modality": question.modality,
-    }
-    if question.answer_by != "generate":  # left out else, so that a folder from before there was a choice goes on
-        asked["answer_by"] = question.answer_by
+    asked = asked_of(question, plan, corpus, extractor, index)
     return Prepared(
         question=question,
         asked=asked,
@@ -178,6 +166,24 @@ def _prepare(
         opener=opener_of(question.executor, question.executor_args),
         folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
     )
+
+
+def asked_of(question: Question, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
+    """What makes a run another run: everything that changes responses or readings."""
+    asked: dict[str, Any] = {
+        "model": {"name": plan.model.model, **plan.model.identity()},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in plan.tasks},
+        "variants": {name: list(names) for name, names in plan.variants.items()},
+        "corpus": corpus.name,
+        "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in plan.clips),
+        "extractor": dict(extractor_identity(extractor, index)),
+        "limit": question.limit,
+        "seed": question.seed,
+        "modality": question.modality,
+    }
+    if question.answer_by != "generate":  # left out else, so that a folder from before there was a choice goes on
+        asked["answer_by"] = question.answer_by
+    return asked
 
 
 def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
