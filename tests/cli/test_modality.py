@@ -37,23 +37,23 @@ def test_a_transcript_takes_the_place_of_the_clip(quick: Any, tones: Path, tmp_p
     assert json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["asked"]["modality"] == "transcript"
 
 
-def test_no_clip_is_opened_where_its_words_are_asked_with(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_no_clip_is_opened_where_its_words_are_asked_with(quick: Any, tones: Path, tmp_path: Path) -> None:
     corpus = with_words(tones)
     for clip in sorted(tones.parent.rglob("*.wav")):
         clip.unlink()
     with Loopback() as server:
-        results = vibe.json(*command(tmp_path, server.url, corpus, "--modality", "transcript"))
+        results = quick.json(*command(tmp_path, server.url, corpus, "--modality", "transcript"))
     assert results["bad_clips"] == results["long_clips"] == {}
     assert len(lines(tmp_path / "run" / "responses.jsonl")) == 24
-    vibe("run-check", "run", check=0)
+    quick("run-check", "run", check=0)
 
 
-def test_what_is_asked_in_words_is_compared_with_what_is_heard(vibe: Any, tones: Path, tmp_path: Path) -> None:
+def test_what_is_asked_in_words_is_compared_with_what_is_heard(quick: Any, tones: Path, tmp_path: Path) -> None:
     corpus = with_words(tones)
     with Loopback() as server:
         for modality in ("audio", "transcript"):
-            vibe.json(*command(tmp_path, server.url, corpus, "--modality", modality, "--output-path", modality))
-    [compared] = vibe.json("compare", "audio", "transcript", "--tau", "1")["comparison"]["compared"]
+            quick.json(*command(tmp_path, server.url, corpus, "--modality", modality, "--output-path", modality))
+    [compared] = quick.json("compare", "audio", "transcript", "--tau", "1")["comparison"]["compared"]
     assert compared["clips"] == 24
 
 

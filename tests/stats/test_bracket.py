@@ -92,7 +92,7 @@ def test_jackknife_of_a_mean_is_its_standard_error() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.5, 3.0, 20.0])
-def testlargest_truth_inverts_the_expected_raw_score(noise: float) -> None:
+def test_largest_truth_inverts_the_expected_raw_score(noise: float) -> None:
     for truth in (0.0, 2.0, 15.0, 60.0):
         raw = noise * quad(lambda x, ratio=truth / noise: abs(x) * norm.pdf(x - ratio), -40, 160, limit=500)[0]
         assert largest_truth(raw, noise) == pytest.approx(truth, abs=0.02 * noise)

@@ -48,10 +48,11 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
         if isinstance(audio, CheckedAudio)
     ]
     heard, _ = check_options([task], corpus, model, heard, {}, False, Progress())
+    variants = {task.name: tuple(task.card.prompts)}
     question = Question(
         model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code
     )
-    plan = Plan(model, [task], {task.name: tuple(task.card.prompts)}, heard, 0)
+    plan = Plan(model, [task], variants, heard, question.seed)
     return Prepared(
         question=question,
         asked=asked_of(question, plan, corpus, EXTRACTOR, index),

@@ -8,23 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, check_likelihoods, open_backend, with_overrides
+from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.checking import check_clips, describe_faults
-from vibe_harness.corpora.drawing import draw_clips, groups_of
+from vibe_harness.corpora.drawing import draw_clips
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.metrics.registry import Settings, strata_for
+from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
 from vibe_harness.pipeline.options import check_options, refuse_excluded
 from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.questions import draw_items
+from vibe_harness.pipeline.refusals import check_answer_by, check_groups, check_modality, check_runs_no_code
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
 from vibe_harness.pipeline.words import Modality
@@ -93,7 +94,7 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
     opener_of(question.executor, question.executor_args)
     index = CardIndex(question.include_path)
     model = with_overrides(index.model(question.model), question.model_args)
-    _check_modality(model, question.modality)
+    check_modality(model, question.modality)
     if question.max_cost is not None and model.prices is None:
         raise UserError(
             f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
@@ -101,15 +102,15 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
         )
     tasks = index.tasks(question.tasks)
     metrics_of(tasks, trust_remote_code=question.trust_remote_code)
-    _check_answer_by(model, tasks, question.answer_by)
+    check_answer_by(model, tasks, question.answer_by)
     for task in tasks:
         _variants(task, question.prompt_variant)
     extractor = question.extractor or _default_extractor(model, tasks)
     reader = find_extractor(extractor, index)
     if not question.trust_remote_code:
-        _check_runs_no_code(model, question.model_args)
+        check_runs_no_code(model, question.model_args)
         if reader is not None:
-            _check_runs_no_code(reader, {})
+            check_runs_no_code(reader, {})
     chosen = choose_corpora(question.corpus or model.corpus, tasks, question.dimensions)
     prepared = []
     for corpus, own in chosen:
@@ -143,7 +144,7 @@ def _prepare(
         _heard(corpus, clips, model, question.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
     )
     heard, bad = check_options(tasks, corpus, model, heard, bad, question.skip_bad_clips, progress, sound=sound)
-    _check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
+    check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
     wordless = [] if sound else [one.clip for one in heard if not one.clip.text]
     if wordless:
         raise UserError(
@@ -168,8 +169,8 @@ def _prepare(
 
 
 def asked_of(question: Question, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
-    """What makes a run another run: see `Prepared.asked`."""
-    asked = {
+    """What makes a run another run: everything that changes responses or readings."""
+    asked: dict[str, Any] = {
         "model": {"name": plan.model.model, **plan.model.identity()},
         "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in plan.tasks},
         "variants": {name: list(names) for name, names in plan.variants.items()},
@@ -191,21 +192,6 @@ def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
     if len(kinds) > 1:
         raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
     return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
-
-
-def _check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
-    """Raise UserError where a model card would have code of the model's repository run, and the person did not say so.
-
-    own: arguments that the person typed, which are the person's word.
-    """
-    engine = card.args.get("engine")
-    by_argument = card.args.get("trust_remote_code") and "trust_remote_code" not in own
-    by_engine = isinstance(engine, Mapping) and engine.get("trust_remote_code") and "engine" not in own
-    if by_argument or by_engine:
-        raise UserError(
-            f"the model '{card.model}' ({card.id}) runs Python code from its repository: read it, then allow it with "
-            "--trust-remote-code"
-        )
 
 
 def record_of(prepared: Prepared, requests: str) -> RunRecord:
@@ -268,30 +254,6 @@ def settings_of(question: Question) -> Settings:
     )
 
 
-def _check_modality(model: ModelCard, modality: Modality) -> None:
-    """Raise UserError where the model cannot be asked in that form."""
-    if modality != "transcript" and not model.audio:
-        raise UserError(
-            f"model '{model.model}' takes no audio: it can be an --extractor, or be given the corpus's words with "
-            "--modality transcript"
-        )
-    if modality != "audio" and model.simulated:
-        raise UserError(f"model '{model.model}' is simulated and reads no words: --modality {modality} is not for it")
-
-
-def _check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy) -> None:
-    """Raise UserError where the tasks or the model's backend cannot be answered so."""
-    if answer_by == "generate":
-        return
-    free = [task.name for task in tasks if task.card.choice is None]
-    if free:
-        raise UserError(
-            f"--answer-by likelihood: the task '{free[0]}' offers no options, and choice tasks alone are answered so: "
-            "start a run for each kind"
-        )
-    check_likelihoods(model)
-
-
 def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
     names = tuple(task.card.prompts)
     if wanted is None:
@@ -344,48 +306,3 @@ def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedA
     if isinstance(result, BadAudio) or limit is None or result.duration_s <= limit or model.long_clips != "refuse":
         return result
     return BadAudio(Fault.TOO_LONG, f"{result.duration_s:.1f} s long, and the model '{model.model}' takes {limit:g} s")
-
-
-def _check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
-    """Raise UserError where groups cannot be compared.
-
-    So it is without a dimension, with one group, with a group of a single speaker, and where a speaker stands in two
-    groups, or in two strata that speakers are to be permuted within.
-    """
-    if not dimensions:
-        meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
-        columns = sorted({name for clip in corpus.clips for name in clip.groups})
-        raise UserError(
-            f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
-            f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
-        )
-    shifting = [task for task in tasks if task.card.kind != "choice"]  # a choice task asks each voice in every order
-    for dimension in dimensions if shifting else ():
-        groups = groups_of(clips, dimension)
-        compared = [clip for members in groups.values() for clip in members]
-        for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):
-            _check_one_group_a_speaker(corpus, column, compared)
-        if len(groups) < 2:
-            raise UserError(
-                f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among "
-                f"the {len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
-            )
-        for group, members in sorted(groups.items()):
-            if len({clip.speaker for clip in members}) < 2:
-                raise UserError(
-                    f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
-                    f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the "
-                    "group out of the manifest, or raise --limit"
-                )
-
-
-def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip]) -> None:
-    """Raise UserError for a speaker who stands in two groups of a column."""
-    found: dict[str, str] = {}
-    for clip in clips:
-        group = group_in(clip.groups, column) or "none"
-        if found.setdefault(clip.speaker, group) != group:
-            raise UserError(
-                f"corpus '{corpus.name}': speaker '{clip.speaker}' stands in two groups of '{column}' "
-                f"({found[clip.speaker]}, {group}; {clip.file}): a speaker belongs to one, mend the manifest"
-            )
