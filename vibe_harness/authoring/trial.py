@@ -53,7 +53,11 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
         question=Question(
             model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code
         ),
-        asked={},
+        asked={
+            "model": {"name": model.model, **model.identity()},
+            "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest}},
+            "extractor": {"extractor": EXTRACTOR},
+        },
         index=index,
         corpus=corpus,
         plan=Plan(model, [task], variants, heard, 0),
