@@ -38,9 +38,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving, Se
         yield one, other
 
 
-def card(servers: Sequence[Serving]) -> ModelCard:
+def card(servers: Sequence[Serving], name: str = "tiny") -> ModelCard:
     urls = [server.url for server in servers]
-    return ModelCard(model="tiny", backend="openai", id="tiny", connection={"base_url": urls, "concurrency": 8})
+    return ModelCard(model=name, backend="openai", id="tiny", connection={"base_url": urls, "concurrency": 8})
 
 
 def ask(servers: Sequence[Serving], times: int) -> tuple[dict[str, str], float]:
@@ -81,7 +81,7 @@ def test_one_killed_in_the_middle_of_a_run_costs_no_answer(pair: tuple[Serving, 
         rows.append(f"{clip}.wav,s{clip % 4},{'female' if clip % 2 else 'male'}")
     (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     for name, servers in (("one", pair[:1]), ("two", pair)):
-        (tmp_path / f"{name}.yaml").write_text(card(servers).model_dump_json(), encoding="utf-8")
+        (tmp_path / f"{name}.yaml").write_text(card(servers, name).model_dump_json(), encoding="utf-8")
 
     def run(name: str) -> subprocess.Popen[str]:
         words = (

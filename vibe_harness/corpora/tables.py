@@ -142,7 +142,7 @@ def _batches(path: Path, file: Any) -> Iterator[Any]:
             yield next(batches)
         except StopIteration:
             return
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise UserError(f"{path}: damaged: {' '.join(str(error).split())[:200]}") from None
 
 
@@ -154,7 +154,7 @@ def _parquet(path: Path) -> Any:
         return pq.ParquetFile(path, memory_map=True)
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a Parquet file: {error}") from None
 
 

@@ -167,7 +167,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
         rows = rows_asked(path, task, variant, parts)
         order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])
         found = {name: _series(read_column(path, name, rows).take(order)) for name in columns}  # no two under way
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
     frame = pd.DataFrame(found, copy=False)
     del found

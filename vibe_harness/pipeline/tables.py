@@ -73,7 +73,7 @@ def count_requests(path: Path) -> int | None:
 
     try:
         return int(pq.read_metadata(path).num_rows)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         return None
 
 
@@ -90,7 +90,7 @@ def read_clips_digest(path: Path) -> str:
 def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
     """Which rows of the observations are of one task and variant and have a word in every column of `needed`.
 
-    Raises ArrowException or OSError where the file is damaged.
+    Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -110,7 +110,7 @@ def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> ND
 def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]:
     """One column of the rows (see `rows_asked`); of words as codes of a sorted dictionary of those there are.
 
-    Raises ArrowException or OSError where the file is damaged.
+    Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -151,7 +151,7 @@ def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
 
     try:
         names = list(pq.read_schema(path).names)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
     if lacking := [name for name in needed if name not in names]:
         raise unreadable(path, ValueError(f"no column '{lacking[0]}'"))
@@ -168,7 +168,7 @@ def rows_of(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(BATCH, columns=columns):
                 yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
 
 
