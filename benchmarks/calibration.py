@@ -58,10 +58,10 @@ YES_OR_NO = Corpus("CREMA-D yes or no", (48, 43), 82, 2)
 """One attribute of two values, as that of refusing: the fewest differences to go by."""
 
 
-def tables(corpus: Corpus, shares: np.ndarray, habit: float, runs: int, seed: int) -> Iterator[np.ndarray]:
+def tables(corpus: Corpus, shares: np.ndarray, habit: float, report: Report, part: int) -> Iterator[np.ndarray]:
     """Tables (S, V) of simulated runs, whole: not yet filtered."""
-    rng = np.random.default_rng([seed, runs])
-    for _ in range(runs):
+    rng = np.random.default_rng([part, report.runs, report.seed])
+    for _ in range(report.runs):
         yield answers(rng, shares, corpus.groups, corpus.answers, habit)
 
 
@@ -78,8 +78,9 @@ def rejected(runs: list[np.ndarray], groups: np.ndarray, strata: np.ndarray | No
 class Report:
     """Collects what misses its aim; a proportion may miss by 3 of its standard errors where runs are few."""
 
-    def __init__(self, runs: int, only: str = "") -> None:
+    def __init__(self, runs: int, only: str = "", seed: int = 0) -> None:
         self.runs = runs
+        self.seed = seed
         self.only = only
         self.missed: list[str] = []
 
@@ -103,7 +104,7 @@ def level(report: Report) -> None:
             if not report.wants(name):
                 continue
             null = np.tile(zipf(corpus.values), (len(corpus.sizes), 1))
-            runs = [filtered(table) for table in tables(corpus, null, habit, report.runs, 1)]
+            runs = [filtered(table) for table in tables(corpus, null, habit, report, 1)]
             share = rejected(runs, corpus.groups).mean()
             slack = report.slack(0.05)
             report.line(
@@ -125,7 +126,7 @@ def strata(report: Report) -> None:
             if not report.wants(name):
                 continue
             pooled, standardised = [], []
-            rng = np.random.default_rng(2)
+            rng = np.random.default_rng([2, report.seed])
             for _ in range(report.runs):
                 table = with_emotions(rng, corpus, habit)
                 standardised.append(filtered(table))
@@ -147,7 +148,7 @@ def balance(report: Report) -> None:
                 name = f"balance, {corpus.name}, habit {habit}, odds {odds}"
                 if not report.wants(name):
                     continue
-                rng = np.random.default_rng(4)
+                rng = np.random.default_rng([4, report.seed])
                 chosen, evened = [], 0
                 for run in range(report.runs):
                     table = with_emotions(rng, corpus, habit, odds)
@@ -181,7 +182,7 @@ def comparison(report: Report) -> None:
 def compared(
     report: Report, name: str, corpus: Corpus, habits: tuple[float, float], pattern: Pattern, truths: tuple[int, int]
 ) -> None:
-    rng = np.random.default_rng([5, report.runs])
+    rng = np.random.default_rng([5, report.runs, report.seed])
     shares = [shifted(zipf(corpus.values), len(corpus.sizes), truth, pattern) for truth in truths]
     rows = []
     for run in range(report.runs):
@@ -242,7 +243,7 @@ def cell(report: Report, corpus: Corpus, habit: float, pattern: Pattern, score: 
         return
     shares = shifted(zipf(corpus.values), len(corpus.sizes), score, pattern)
     rows = []
-    for run, table in enumerate(tables(corpus, shares, habit, report.runs, 3)):
+    for run, table in enumerate(tables(corpus, shares, habit, report, 3)):
         kept = kept_values(table, TAU)
         truth = float(shift(shares[:, kept] / shares[:, kept].sum(axis=1, keepdims=True)))
         found = bracket([table[:, kept]], corpus.groups, seed=run).mean
@@ -272,8 +273,9 @@ def main() -> int:
     parser.add_argument("--part", choices=PARTS)
     parser.add_argument("--runs", type=int, help="simulations a cell")
     parser.add_argument("--only", default="", help="words in the names of the cells to run")
+    parser.add_argument("--seed", type=int, default=0, help="other simulations")
     arguments = parser.parse_args()
-    report = Report(arguments.runs or (40 if arguments.quick else 2_000), arguments.only)
+    report = Report(arguments.runs or (40 if arguments.quick else 2_000), arguments.only, arguments.seed)
     for name, part in PARTS.items():
         if arguments.part in (None, name):
             part(report)

@@ -34,6 +34,19 @@ def test_interval_for_equal_numbers_of_answers_is_the_plain_one() -> None:
     assert (found.high - found.low)[0, 0] / 2 == pytest.approx(reach)
 
 
+def test_a_value_that_all_speakers_of_a_group_give_alike_has_an_interval_of_some_width() -> None:
+    # Of 5 and 5 speakers none was unlike; q_0 / 2 + q_1 / 2, each up to 1 - 0.025^(1/10), is what others could add.
+    groups = np.repeat([0, 1], 5)
+    reach = 100 * (1 - 0.025 ** (1 / 10))
+    found = contributions(np.where(groups[:, None] == 0, [10, 0], [9, 1]), groups)
+    assert found.low is not None and found.high is not None
+    np.testing.assert_allclose(found.low, [[5 - reach, -5 - reach], [-5 - reach, 5 - reach]])
+    np.testing.assert_allclose(found.high, [[5 + reach, -5 + reach], [-5 + reach, 5 + reach]])
+    apart = contributions(np.where(groups[:, None] == 0, [10, 0], [0, 10]), groups)
+    assert apart.high is not None and apart.low is not None
+    np.testing.assert_allclose([apart.low[0, 0], apart.high[0, 0]], [50 - reach, 50])  # no difference is over 50
+
+
 def test_intervals_cover() -> None:
     shares = shifted(zipf(5), 3, 20, Pattern.SPREAD)
     truth = 100 * (shares - shares.mean(axis=0))

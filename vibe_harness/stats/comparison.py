@@ -85,12 +85,9 @@ def compare(
     if reason is not None:
         return without(reason, difference if np.isfinite(difference) else None)
     if max(errors) < NO_NOISE:
-        apart = any(not np.array_equal(one.counts, other.counts) for one, other in (pairs[index] for index in both))
-        reach = (1 + apart) * unseen(design.groups, 1 - level)
-        sizes = np.bincount(design.groups)
-        # The level at which the interval would end at 0.
-        p_value = min(2 * (1 - abs(difference) / (200 * (1 + apart))) ** int(sizes.size * sizes.min()), 1.0)
-        return Comparison(first, second, difference, _within(difference - reach, difference + reach), p_value, both)
+        alike = all(np.array_equal(pairs[index][0].counts, pairs[index][1].counts) for index in both)
+        interval, p_value = _without_noise(difference, 1 if alike else 2, design, level)
+        return Comparison(first, second, difference, interval, p_value, both)
     high = np.diff([_largest_truths(one) for one in raw], axis=0)[0]
     pair = [(difference, errors[1]), (float(high[0]), float(jackknife_error(high[1:], design.groups)))]
     degrees = design.groups.size - design.group_count
@@ -100,6 +97,17 @@ def compare(
     same_way = pair[0][0] * pair[1][0] > 0
     p_value = float(max(tests)) if same_way else 1.0
     return Comparison(first, second, difference, _within(min(ends), max(ends)), p_value, both)
+
+
+def _without_noise(difference: float, scores: int, design: Design, level: float) -> tuple[tuple[float, float], float]:
+    """Interval and p of a difference where so many scores can be off by what was not heard, and nothing else is unsure.
+
+    p is the level at which the interval would end at 0.
+    """
+    reach = scores * unseen(design.groups, 1 - level)
+    sizes = np.bincount(design.groups)
+    p_value = 2 * (1 - abs(difference) / (200 * scores)) ** int(sizes.size * sizes.min())
+    return _within(difference - reach, difference + reach), min(p_value, 1.0)
 
 
 def _within(low: float, high: float) -> tuple[float, float]:

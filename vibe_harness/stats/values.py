@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.bracket import LONE_SPEAKER, NEEDED_SPEAKER, jackknife_error, replicated_shares
+from vibe_harness.stats.bracket import (
+    LONE_SPEAKER,
+    NEEDED_SPEAKER,
+    NO_NOISE,
+    jackknife_error,
+    replicated_shares,
+    unseen,
+)
 from vibe_harness.stats.ntvd import Floats
 from vibe_harness.stats.tables import Table
 
@@ -33,7 +40,8 @@ class Contributions:
 def contributions(table: ArrayLike, groups: ArrayLike, *, level: float = 0.95) -> Contributions:
     """Contributions of the values of one attribute. table: (S, V) or (S, H, V) counts by speaker, filtered by tau;
     groups: (S,). The intervals are Student's t with the standard error of leaving out one speaker at a time within the
-    groups. Raises UserError as `permutation_test` does."""
+    groups, and for a value that all speakers of each group give equally often what `bracket.unseen` speakers, unlike in
+    everything, could add: (1 - 1/G) of their shares' sum. Raises UserError as `permutation_test` does."""
     from scipy.special import stdtrit
 
     design = Design.of(groups)
@@ -51,7 +59,8 @@ def contributions(table: ArrayLike, groups: ArrayLike, *, level: float = 0.95) -
     errors = jackknife_error(left_out - left_out.mean(axis=1, keepdims=True), design.groups)
     if not np.isfinite(errors).all():
         return Contributions(100 * shares, 100 * differences, None, None, parts, NEEDED_SPEAKER)
-    reach = stdtrit(design.groups.size - design.group_count, (1 + level) / 2) * errors
-    return Contributions(
-        100 * shares, 100 * differences, 100 * (differences - reach), 100 * (differences + reach), parts
-    )
+    reach = 100 * stdtrit(design.groups.size - design.group_count, (1 + level) / 2) * errors
+    most = 100 * (1 - 1 / design.group_count)  # of a difference from the mean over groups
+    reach = np.where(100 * errors < NO_NOISE, unseen(design.groups, 1 - level) * (design.group_count - 1) / 2, reach)
+    low, high = np.clip([100 * differences - reach, 100 * differences + reach], -most, most)
+    return Contributions(100 * shares, 100 * differences, low, high, parts)
