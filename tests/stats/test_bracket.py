@@ -1,5 +1,7 @@
 """The bracket: around the truth on average, its interval over it, and silent where nothing can be said."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,9 +15,12 @@ from vibe_harness.stats.bracket import (
     LONE_SPEAKER,
     NEEDED_IN_HALF,
     NEEDED_SPEAKER,
+    SPLITS,
     _critical,
+    _halves,
     _split_scores,
     bracket,
+    cross_fitted,
     jackknife_error,
     largest_truth,
 )
@@ -83,6 +88,27 @@ def test_cross_fitting_by_hand() -> None:
     assert found.at_least == pytest.approx(100 * (-0.4 + 0.3) / 2, abs=4)
     once = bracket([table], [0, 0, 1, 1], splits=1).mean.at_least
     assert once is not None and min(abs(once + 40), abs(once - 30)) < 1e-9
+
+
+def test_equal_shares_have_no_sign_whatever_rounding_makes_of_them() -> None:
+    """Against fractions: the mean of three equal floats is not always that float."""
+    table = np.random.default_rng(0).multinomial(3, [0.4, 0.3, 0.2, 0.1], size=18)
+    design = Design.of(np.repeat(np.arange(3), 6))
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([0])))
+
+    def differences(members: np.ndarray) -> list[Fraction]:
+        sums = [table[members & (design.groups == group)].sum(axis=0).tolist() for group in range(3)]
+        shares = [[Fraction(one, sum(row)) for one in row] for row in sums]
+        return [share - sum(column) / 3 for column in zip(*shares, strict=True) for share in column]
+
+    def sign(one: Fraction) -> int:
+        return (one > 0) - (one < 0)
+
+    whole = Fraction(0)
+    for half in (_halves(design, rng) for _ in range(SPLITS)):
+        pairs = zip(differences(half == 0), differences(half == 1), strict=True)
+        whole += sum(sign(one) * other + one * sign(other) for one, other in pairs) * Fraction(25, 2)
+    assert cross_fitted(Table.of(table, 18), design).value == pytest.approx(float(whole / SPLITS))
 
 
 def test_jackknife_of_a_mean_is_its_standard_error() -> None:

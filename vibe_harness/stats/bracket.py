@@ -29,6 +29,8 @@ FAR = 8.0
 """Standard errors beyond which a difference's sign is beyond doubt, and the raw score as it should be."""
 NO_NOISE = 1e-9
 """Errors on the scale of the score under which no speaker differs from another of the group."""
+TIED = 1e-12
+"""Shares that differ by less are equal: rounding must give no difference its sign."""
 LONE_SPEAKER = "a group has a single speaker: what that speaker adds cannot be told from what the group adds"
 NEEDED_SPEAKER = "leaving out one speaker leaves a group without values to compare: no error can be worked out"
 EMPTY_HALF = "too few speakers of a group have values to split them into two halves that both have some"
@@ -273,7 +275,10 @@ def _shares(counts: Floats, table: Table) -> Floats:
 
 
 def _differences(shares: Floats) -> Floats:
-    return np.asarray(shares - shares.mean(axis=-2, keepdims=True))
+    """P_g(v) - Pbar(v) of distributions (..., G, V)."""
+    differences = np.asarray(shares - shares.mean(axis=-2, keepdims=True))
+    differences[np.abs(differences) < TIED] = 0.0
+    return differences
 
 
 def _product(first: Floats, second: Floats) -> Floats:
