@@ -150,3 +150,9 @@ def test_the_interval_holds_the_share_and_is_the_same_each_time(pairs: list[tupl
     assert share == share_right(right, judged, resamples=200, seed=seed)
     if share.interval is not None:
         assert 0 <= share.interval[0] <= share.interval[1] <= 1
+
+
+def test_rounding_does_not_make_alike_responses_certain() -> None:
+    # 0.1 + 0.2 and 0.3, as means over ten judges come, are not one float: a bootstrap of both would have no width.
+    share = share_right([0.1 + 0.2] * 5 + [0.3] * 5, np.ones(10))
+    assert share.exact and share.interval == pytest.approx(share_right([0.3] * 10, np.ones(10)).interval)

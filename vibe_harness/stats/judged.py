@@ -117,8 +117,8 @@ def _responses(sums: ArrayLike, judged: ArrayLike) -> Floats:
 
 
 def _alike(pairs: Floats) -> bool:
-    """Whether all responses have the same share."""
-    return bool((pairs[:, 0] * pairs[0, 1] == pairs[0, 0] * pairs[:, 1]).all())
+    """Whether all responses have the same share, but for the rounding of judges' means."""
+    return bool(np.allclose(pairs[:, 0] * pairs[0, 1], pairs[0, 0] * pairs[:, 1], rtol=1e-9, atol=1e-9))
 
 
 def _unlike(responses: int) -> float:
