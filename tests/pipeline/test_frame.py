@@ -56,6 +56,16 @@ def test_a_file_that_another_program_wrote_anew_gives_the_same(observations):
     pd.testing.assert_frame_equal(read_frame(observations, "t", "v", "gender"), frame)
 
 
+@pytest.mark.parametrize("column", ["task", "variant"])
+def test_a_row_that_does_not_say_its_task_is_of_none(observations, column):
+    whole = pq.read_table(observations)
+    words = whole[column].to_pylist()
+    words[1] = None
+    place = whole.schema.get_field_index(column)
+    pq.write_table(whole.set_column(place, column, pa.array(words).dictionary_encode()), observations)
+    assert list(read_frame(observations, "t", "v", "gender")["attribute"]) == ["a", "a"]
+
+
 def test_a_column_that_holds_no_words_is_refused(observations):
     whole = table(pa.string())
     pq.write_table(whole.set_column(2, "request", pa.array([1, 2, 3, 4, 5])), observations)

@@ -99,8 +99,9 @@ def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> ND
     found = []
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(BATCH, columns=["task", "variant", *needed], use_threads=False):
-            rows = pc.equal(batch.column("task"), pa.scalar(task)).to_numpy(zero_copy_only=False)
-            rows &= pc.equal(batch.column("variant"), pa.scalar(variant)).to_numpy(zero_copy_only=False)
+            pairs = [("task", task), ("variant", variant)]
+            same: list[Any] = [pc.equal(batch.column(name), pa.scalar(word)) for name, word in pairs]
+            rows = pc.and_(*same).fill_null(False).to_numpy(zero_copy_only=False)  # a row without either is of no task
             for name in needed:
                 rows &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
             found.append(rows)
