@@ -157,8 +157,9 @@ def test_listed_levels_make_each_clip_once_at_each(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize(
     "levels",
-    ["{levels: {rate: [1]}}", "{levels: {rate: [1, 1.0]}}", "{levels: {}}", "{levels: {rate: [0.5, 9]}}",
-     "{levels: {rate: [0.5, fast]}}", "{levels: {pitch: [1, 2]}}", "{rate: 0.75, levels: {rate: [1, 2]}}"],
+    ["{levels: {rate: [1]}}", "{levels: {rate: [1, 1.0]}}", "{levels: {rate: [1, 1.00000001]}}", "{levels: {}}",
+     "{levels: {rate: [0.5, 9]}}", "{levels: {rate: [0.5, fast]}}", "{levels: {pitch: [1, 2]}}",
+     "{rate: 0.75, levels: {rate: [1, 2]}}"],
 )  # fmt: skip
 def test_levels_that_are_none(levels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"new.yaml:5.*perturb"):

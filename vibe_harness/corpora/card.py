@@ -39,6 +39,11 @@ Rate = Annotated[float, Field(ge=0.5, le=2.0)]
 Loudness = Annotated[float, Field(gt=0, le=10)]
 
 
+def _level(level: float) -> str:
+    """What a level is called, in clips' names and in its column."""
+    return f"{level:g}"
+
+
 class Levels(Card):
     """Each clip once at each level, and at each combination of two; the level is a column, a variable to test."""
 
@@ -48,7 +53,7 @@ class Levels(Card):
     @model_validator(mode="after")
     def _are_levels(self) -> Levels:
         for name, levels in self:
-            if levels and (len(levels) < 2 or len(set(levels)) < len(levels)):
+            if levels and (len(levels) < 2 or len({_level(level) for level in levels}) < len(levels)):
                 raise ValueError(f"the levels of '{name}' are two numbers or more, each once")
         return self
 
@@ -79,7 +84,7 @@ class Perturbation(Card):
         listed = {name: levels for name, levels in self.levels if levels}
         combined = [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
         return [
-            ({name: f"{level:g}" for name, level in one.items()}, self.model_copy(update={**one, "levels": Levels()}))
+            ({name: _level(level) for name, level in one.items()}, self.model_copy(update={**one, "levels": Levels()}))
             for one in combined
         ]
 
