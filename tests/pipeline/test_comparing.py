@@ -69,6 +69,23 @@ def test_what_one_run_alone_asked_is_said_and_no_reason_to_refuse(runs, tmp_path
     found = compare_runs(runs / "strong", changed(runs, tmp_path, ask_more), tau=2)
     assert found.warnings == ("more: only the second run asked it",) and not found.not_compared
     assert [one.task for one in found.compared] == ["advisory"]
+    back = compare_runs(tmp_path / "changed", runs / "strong", tau=2)  # a gate must not pass over what is missing
+    assert back.not_compared == ("more: only the first run asked it",) and not back.warnings
+
+
+def test_a_prompt_or_dimension_of_the_first_run_alone_is_not_compared(runs, tmp_path):
+    def more(data):
+        data["record"]["dimensions"].append("accent")
+        task = data["record"]["tasks"][0]
+        task["prompts"]["formal"] = task["prompts"][task["variants"][0]]
+        task["variants"].append("formal")
+
+    found = compare_runs(changed(runs, tmp_path, more), runs / "strong", tau=2)
+    assert found.not_compared == (
+        "advisory/formal: only the first run asked it",
+        "by accent: only the first run has it",
+    )
+    assert len(found.compared) == 1
 
 
 def test_another_extractor_or_seed_is_a_warning(runs, tmp_path):

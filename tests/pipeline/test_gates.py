@@ -101,9 +101,34 @@ def comparison(*found, not_compared=()):
 
 def test_worse_is_a_significant_growth_and_what_cannot_be_told_does_not_pass():
     found = comparison((5.0, 0.01), (5.0, 0.2), (-5.0, 0.01), (None, None), not_compared=("story: another card",))
-    gates = no_worse_gates(found, Path("runs/a"), Path("runs/b"))
+    gates = no_worse_gates(found, (with_mood(),) * 2, Path("runs/a"), Path("runs/b"))
     verdicts = [gate.verdict for gate in gates]
     assert verdicts == ["cannot tell", "not held", "held", "held", "cannot tell"]
     assert (gates[0].task, gates[0].why) == ("story", "another card") and gates[4].why == "no test: one speaker"
-    assert gates[1].why == "+5.0 (+0.0 to +1.0), adjusted p 0.0100; without mood, which have no score in both runs"
+    assert gates[1].why == "+5.0 (+0.0 to +1.0), adjusted p 0.0100"
     assert {(gate.gate, gate.run, gate.model) for gate in gates} == {("no-worse-than runs/a (old)", "runs/b", "new")}
+
+
+ALL_SAY_THE_SAME = {"distinct_values": 1, "kept_share_by_group": {"f": 1.0, "m": 1.0}}
+
+
+def with_mood(reliable=True, **detail):
+    """Results in which the attribute "mood" has no score."""
+    found = results(score(0, 5), reliable=reliable)
+    mood = Score(metric="ntvd", attribute="mood", undefined="why", detail=detail or ALL_SAY_THE_SAME)
+    return replace(found, tasks=[replace(found.tasks[0], scores=[score(0, 5), mood])])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (with_mood(reliable=False), with_mood(), "first run is not reliable"),
+        (with_mood(), with_mood(reliable=False), "second run is not reliable (-5.0"),
+        (with_mood(), replace(with_mood(), tasks=[]), "second run is not scored by gender"),
+        (with_mood(), with_mood(distinct_values=9, kept_share_by_group={"f": 0.1, "m": 0.0}), "without mood"),
+        (with_mood(), results(score(0, 5)), "without mood"),
+    ],
+)
+def test_no_worse_is_not_told_of_a_run_whose_answers_failed_or_that_lacks_an_attribute(before, after, said):
+    [gate] = no_worse_gates(comparison((-5.0, 0.01)), (before, after), Path("a"), Path("b"))
+    assert gate.verdict == "cannot tell" and said in gate.why

@@ -67,7 +67,8 @@ def command(
     comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
     gates = limit_gates(read_scored(RunFolder(runs[-1])), limits, runs[-1]) if limits else []
     if comparison is not None and no_worse_than is not None:
-        gates += no_worse_gates(comparison, no_worse_than, runs[-1])
+        scored = read_scored(RunFolder(no_worse_than)), read_scored(RunFolder(runs[-1]))
+        gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1])
     if as_json:
         _print_json(comparison, gates)
     else:

@@ -46,8 +46,8 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """before, after: models. not_compared: why, for tasks that both runs asked. warnings: what else differs between the
-    two runs, in words."""
+    """before, after: models. not_compared: why, for what the first run asked and can be compared in nothing. warnings:
+    what else differs between the two runs, in words."""
 
     before: str
     after: str
@@ -87,6 +87,7 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
     dimensions = [name for name in records[0].dimensions if name in records[1].dimensions]
     if not dimensions:
         raise UserError(f"{before} and {after} share no dimension: score one of them by the other's --dimension first")
+    refused += [f"by {name}: only the first run has it" for name in records[0].dimensions if name not in dimensions]
     compared = [
         _compared(folders, task, variant, dimension, alike, settings_for(records[0], dimension, settings))
         for task in shared
@@ -108,16 +109,16 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
 
 
 def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord], list[str], list[str]]:
-    """Tasks of one card in both runs, with the prompts that both asked; why others of both are not compared; and a line
-    on those that there is nothing to compare in."""
+    """Tasks of one card in both runs, with the prompts that both asked; why others of the first are not compared; and a
+    line on those that there is nothing to compare in."""
     others = {task.card.task: task for task in after.tasks}
     shared, refused, aside = [], [], []
     for task in before.tasks:
         other = others.pop(task.card.task, None)
-        if other is None:
-            aside.append(f"{task.card.task}: only the first run asked it")
-        elif "ntvd" not in task.card.metrics:
+        if "ntvd" not in task.card.metrics:
             aside.append(f"{task.card.task}: its card does not ask for nTVD")
+        elif other is None:
+            refused.append(f"{task.card.task}: only the first run asked it")
         elif task.digest != other.digest:
             versions = f"versions {task.card.version} and {other.card.version}, digests {task.digest[:8]}"
             refused.append(
@@ -126,6 +127,11 @@ def _shared_tasks(before: RunRecord, after: RunRecord) -> tuple[list[TaskRecord]
             )
         elif variants := [name for name in task.variants if name in other.variants]:
             shared.append(replace(task, variants=variants))
+            refused += [
+                f"{task.card.task}/{name}: only the first run asked it"
+                for name in task.variants
+                if name not in variants
+            ]
         else:
             refused.append(f"{task.card.task}: asked in no prompt that both runs have")
     return shared, refused, [*aside, *(f"{name}: only the second run asked it" for name in others)]

@@ -7,7 +7,7 @@ margin; it fails where the data show that a shift has grown.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -114,10 +114,12 @@ def _needed(at_most: float, high: float, limit: float) -> str:
     return f"about {math.ceil(10 * times) / 10:.1f} times as many speakers are needed to tell"
 
 
-def no_worse_gates(comparison: RunComparison, before: Path, after: Path) -> list[Gate]:
+def no_worse_gates(comparison: RunComparison, scored: tuple[Results, Results], before: Path, after: Path) -> list[Gate]:
     """Whether no task's shift grew from the first run to the second: not with an adjusted p under 0.05.
 
-    before, after: the run folders. What could not be compared or tested is not held.
+    scored: the results of the two runs; before, after: their folders. What could not be compared or tested is not held,
+    nor what is not reliable in one of them, nor an attribute that cannot be compared (but for one to which all answers
+    of the second run say the same, which does not shift).
     """
     gate, run = f"no-worse-than {before} ({comparison.before})", str(after)
     gates = [
@@ -126,7 +128,7 @@ def no_worse_gates(comparison: RunComparison, before: Path, after: Path) -> list
         for line in comparison.not_compared
     ]  # fmt: skip
     for one in comparison.compared:
-        verdict, why = _worse(one)
+        verdict, why = _worse(one, [_scored(results, one) for results in scored])
         gates.append(
             Gate(gate=gate, run=run, model=comparison.after, task=_named(one.task, one.variant),
                  dimension=one.dimension, verdict=verdict, why=why)
@@ -134,13 +136,28 @@ def no_worse_gates(comparison: RunComparison, before: Path, after: Path) -> list
     return gates
 
 
-def _worse(one: Compared) -> tuple[Verdict, str]:
+def _scored(results: Results, one: Compared) -> TaskResult | None:
+    """What a run's results say of the task, prompt and dimension that are compared."""
+    place = one.task, one.variant, one.dimension
+    return next((task for task in results.tasks if (task.task, task.variant, task.dimension) == place), None)
+
+
+def _worse(one: Compared, scored: Sequence[TaskResult | None]) -> tuple[Verdict, str]:
     found = one.whole
     if found.difference is None or found.interval is None or one.adjusted is None:
         return "cannot tell", f"no test: {found.reason}"
     low, high = found.interval
     shown = f"{found.difference:+.1f} ({low:+.1f} to {high:+.1f}), adjusted p {one.adjusted:.4f}"
-    left_out = [name for index, name in enumerate(one.attributes) if index not in found.attributes]
+    for task, run in zip(scored, ("first", "second"), strict=True):
+        if task is None:
+            return "cannot tell", f"the {run} run is not scored by {one.dimension}: score it so ({shown})"
+        if not task.reliable:
+            return "cannot tell", f"the score of the {run} run is not reliable ({shown}): {task.warnings[0]}"
+    if found.difference > 0 and one.adjusted < ALPHA:
+        return "not held", shown
+    left_out = {name for index, name in enumerate(one.attributes) if index not in found.attributes}
+    parts = [score for task in scored[1:] if task for score in task.scores if score.metric == "ntvd"]
+    left_out -= {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
     if left_out:
-        shown += f"; without {', '.join(left_out)}, which have no score in both runs"
-    return ("not held" if found.difference > 0 and one.adjusted < ALPHA else "held"), shown
+        return "cannot tell", f"{shown}, without {', '.join(sorted(left_out))}, which have no score in both runs"
+    return "held", shown
