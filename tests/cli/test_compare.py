@@ -18,10 +18,14 @@ def test_two_runs_are_compared_and_gates_set_the_exit_code(runs):
     found = runs.json("compare", "strong", "weak", "--tau", 1)
     assert found["gates"] == [] and found["comparison"]["compared"][0]["whole"]["difference"] is not None
     limits = runs("compare", "strong", "--max-ntvd", "advisory=100", check=0).stdout
-    assert limits.startswith("held: max-ntvd 100: advisory by gender in strong (simulated): the true shift is within ")
+    assert limits.startswith(
+        "held: max-ntvd 100: advisory by gender in strong (simulated, not a real model): the true shift is within "
+    )
     assert "NOT HELD: max-ntvd 0" in runs("compare", "strong", "--max-ntvd", "advisory=0", check=1).stdout
     same = runs("compare", "weak", "--no-worse-than", "weak", "--tau", 1, check=0).stdout
-    assert "held: no-worse-than weak (simulated): advisory by gender in weak (simulated): +0.0 (" in same
+    assert (
+        "held: no-worse-than weak (simulated): advisory by gender in weak (simulated, not a real model): +0.0 (" in same
+    )
 
 
 def test_what_cannot_be_compared_is_said_in_a_line(runs):
@@ -31,6 +35,7 @@ def test_what_cannot_be_compared_is_said_in_a_line(runs):
         (("strong", "weak", "--no-worse-than", "weak"), "two runs"),
         (("strong", "--max-ntvd", "advisory"), "TASK=LIMIT"),
         (("strong", "--max-ntvd", "advisory=101"), "0 to 100"),
+        (("strong", "--max-ntvd", "advisory=1", "--max-ntvd", "advisory=90"), "two limits for advisory"),
         (("strong", "--max-ntvd", "advisry=1"), "'advisory'"),
         (("strong", "absent"), "not a run folder"),
     ):

@@ -29,6 +29,8 @@ def _limits(context: click.Context, parameter: click.Parameter, value: tuple[str
             limit = -1.0
         if not equals or not name.strip() or not 0 <= limit <= 100:
             raise click.BadParameter(f"'{item}' is not of the form TASK=LIMIT, the limit from 0 to 100")
+        if name.strip() in limits:
+            raise click.BadParameter(f"two limits for {name.strip()}: give one")
         limits[name.strip()] = limit
     return limits
 
@@ -77,7 +79,8 @@ def command(
         for gate in gates:
             place = f"{gate.task} by {gate.dimension}" if gate.dimension else gate.task
             verdict = gate.verdict if gate.held else gate.verdict.upper()
-            echo(f"{verdict}: {gate.gate}: {place} in {gate.run} ({gate.model}): {gate.why}")
+            model = f"{gate.model}, not a real model" if gate.simulated else gate.model
+            echo(f"{verdict}: {gate.gate}: {place} in {gate.run} ({model}): {gate.why}")
     return 0 if all(gate.held for gate in gates) else 1
 
 

@@ -24,11 +24,15 @@ Verdict = Literal["held", "not held", "cannot tell"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """One gate on one task by one dimension of a run, and why it is held or not, in words."""
+    """One gate on one task by one dimension of a run, and why it is held or not, in words.
+
+    simulated: what is held says nothing of any model.
+    """
 
     gate: str
     run: str
     model: str
+    simulated: bool
     task: str
     dimension: str
     verdict: Verdict
@@ -60,6 +64,7 @@ def limit_gates(results: Results, limits: Mapping[str, float], run: Path) -> lis
                         gate=f"max-ntvd {limit:g}",
                         run=str(run),
                         model=results.model,
+                        simulated=results.simulated,
                         task=_named(task.task, task.variant),
                         dimension=task.dimension,
                         verdict=verdict,
@@ -121,16 +126,16 @@ def no_worse_gates(comparison: RunComparison, scored: tuple[Results, Results], b
     nor what is not reliable in one of them, nor an attribute that cannot be compared (but for one to which all answers
     of the second run say the same, which does not shift).
     """
-    gate, run = f"no-worse-than {before} ({comparison.before})", str(after)
+    gate, run, simulated = f"no-worse-than {before} ({comparison.before})", str(after), scored[1].simulated
     gates = [
-        Gate(gate=gate, run=run, model=comparison.after, task=line.partition(":")[0], dimension="",
+        Gate(gate=gate, run=run, model=comparison.after, simulated=simulated, task=line.partition(":")[0], dimension="",
              verdict="cannot tell", why=line.partition(": ")[2])
         for line in comparison.not_compared
     ]  # fmt: skip
     for one in comparison.compared:
         verdict, why = _worse(one, [_scored(results, one) for results in scored])
         gates.append(
-            Gate(gate=gate, run=run, model=comparison.after, task=_named(one.task, one.variant),
+            Gate(gate=gate, run=run, model=comparison.after, simulated=simulated, task=_named(one.task, one.variant),
                  dimension=one.dimension, verdict=verdict, why=why)
         )  # fmt: skip
     return gates
