@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import chisquare
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.assignments import BLOCK, CANDIDATES, CODES, Design
+from vibe_harness.stats.assignments import BLOCK, CANDIDATES, CODES, MANY_GROUPS, MEMBERS, Design
 
 
 @pytest.mark.parametrize(
@@ -141,3 +141,24 @@ def test_draws_of_many_strata_keep_each_ones_sizes() -> None:
     expected = np.bincount(strata * 3 + groups, minlength=120)
     for row in next(Design.of(groups, strata).blocks(50, seed=0)):
         assert (np.bincount(strata * 3 + row, minlength=120) == expected).all()
+
+
+def test_draws_of_many_groups_keep_their_sizes_and_are_uniform() -> None:
+    sizes = [1 + group % 5 for group in range(MANY_GROUPS + 8)]  # in each of two strata
+    groups, strata = np.tile(np.repeat(np.arange(len(sizes)), sizes), 2), np.repeat([0, 1], sum(sizes))
+    design = Design.of(groups, strata)
+    drawn = np.concatenate(list(design.blocks(2_000, seed=3)))
+    for row in drawn[:50]:
+        for stratum in (0, 1):
+            assert np.bincount(row[strata == stratum]).tolist() == sizes
+    where = np.flatnonzero(drawn == 0) % groups.size  # the units that the first group, of one unit a stratum, falls to
+    assert chisquare(np.bincount(where, minlength=groups.size)).pvalue > 0.001
+    few = np.concatenate(list(design.blocks(700, seed=3)))
+    assert np.array_equal(few, drawn[:700])
+
+
+def test_more_groups_than_a_byte_tells_apart_are_drawn_in_small_blocks() -> None:
+    design = Design.of(np.arange(4_000) % 1_000)
+    [block] = design.blocks(4, seed=0)
+    assert all((np.bincount(row) == 4).all() for row in block)
+    assert design.block == MEMBERS // (4_000 * 1_000)

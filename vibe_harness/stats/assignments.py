@@ -21,11 +21,17 @@ BLOCK = 512
 CODES = 1 << 22
 """Most units times assignments handed on at a time, which bounds the memory of what is done with them."""
 
+MEMBERS = 1 << 26
+"""Most units times groups times assignments handed on at a time, likewise."""
+
 STREAM = 2_048
 """Most draws that share one random stream."""
 
 BYTES = 1 << 24
 """Most random bytes that the draws of one stream begin with, which bounds the memory of designs with many units."""
+
+MANY_GROUPS = 32
+"""Groups beyond which sorting random numbers takes less time than bringing so many groups to their sizes."""
 
 CANDIDATES = 2_048
 """Units looked at in each round that brings groups to their sizes."""
@@ -57,7 +63,8 @@ class Design:
     @property
     def block(self) -> int:
         """Assignments handed on at a time."""
-        return max(min(BLOCK, CODES // self.groups.size), 1)
+        units = self.groups.size
+        return max(min(BLOCK, CODES // units, MEMBERS // (units * self.group_count)), 1)
 
     def assignments(self) -> int:
         """Number of distinct assignments: a multinomial coefficient for each stratum, multiplied."""
@@ -82,7 +89,8 @@ class Design:
         """How many draws share the random stream of this number: many, since they are worked on together, but few in
         the first streams, for tests of few draws. It follows from the design alone, so that neither memory nor cores
         nor the draws that follow change a draw."""
-        return max(min(BLOCK << min(max(number - 1, 0), 16), STREAM, BYTES // self.groups.size), 1)
+        wide = 8 if self.group_count > MANY_GROUPS else 1  # bytes a unit
+        return max(min(BLOCK << min(max(number - 1, 0), 16), STREAM, BYTES // (wide * self.groups.size)), 1)
 
     def _draws(self, seed: int, number: int) -> Codes:
         """The draws (B, S) of a numbered stream, uniform over all assignments.
@@ -90,9 +98,11 @@ class Design:
         Every unit takes a group by a random byte, with about the right probability. Then, where a group of a stratum
         has too many units, units of the stratum are picked at random; one whose group has too many goes to the group
         that lacks most. No step tells one unit of a stratum from another, so all assignments are equally likely (but
-        for picks of the 2^32 random numbers among S units: 1 in 2^32 / S).
+        for picks of the 2^32 random numbers among S units: 1 in 2^32 / S). Many groups are drawn by sorting.
         """
         words = random_words(seed, number)
+        if self.group_count > MANY_GROUPS:
+            return self._sorted_draws(words, self.draws(number))
         order = np.argsort(self.strata, kind="stable")
         sizes = np.stack([np.bincount(self.groups[rows], minlength=self.group_count) for rows in self._members()])
         bounds = np.minimum(np.rint(sizes.cumsum(axis=1) / sizes.sum(axis=1, keepdims=True) * 256), 255)
@@ -104,6 +114,14 @@ class Design:
             codes += random >= bound[:, None]
         _to_size(codes, sizes, words)
         return codes[np.argsort(order)].T
+
+    def _sorted_draws(self, words: Callable[[int], NDArray[np.uint64]], draws: int) -> Codes:
+        """Draws (B, S) in which the units of each stratum stand in the order of random numbers, one for each."""
+        codes = np.empty((draws, self.groups.size), dtype=np.min_scalar_type(self.group_count))
+        for rows in self._members():
+            order = words(draws * rows.size).reshape(draws, rows.size).argsort(axis=1)
+            codes[:, rows] = self.groups[rows][order]
+        return codes
 
     def _all(self) -> Iterator[Codes]:
         members = self._members()
