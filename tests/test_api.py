@@ -74,6 +74,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_one_dimension_may_be_given_by_its_name_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    [asked] = vibe_harness.evaluate(
+        "simulated", ["advisory"], "demo", dimensions="gender", limit=16, tau=2, permutations=9, output_path=folder
+    )
+    scored = vibe_harness.score(folder, dimensions="gender", tau=2, permutations=9)
+    assert [task.dimension for task in asked.tasks] == [task.dimension for task in scored.tasks] == ["gender"]
+
+
 def test_everything_offered_is_there_whatever_was_imported_before() -> None:
     for package in ("corpora", "report", "metrics"):
         importlib.import_module(f"vibe_harness.{package}")

@@ -76,7 +76,7 @@ def evaluate(
         model=model,
         tasks=[tasks] if isinstance(tasks, str) else tasks,
         corpus=None if corpus is None else str(corpus),
-        dimensions=dimensions,
+        dimensions=[dimensions] if isinstance(dimensions, str) else dimensions,
         extractor=extractor,
         model_args=model_args or {},
         prompt_variant=prompt_variant,
@@ -143,6 +143,7 @@ def score(
         trust_remote_code=trust_remote_code,
     )
     shown = folder.page.is_file()
+    dimensions = [dimensions] if isinstance(dimensions, str) else dimensions
     with folder.locked():
         results = score_run(folder, settings, dimensions, progress or Progress())
         keep_results(folder, results)

@@ -70,6 +70,26 @@ def test_a_verdict_for_each_file_of_a_folder(command: QuickCommand, tmp_path: Pa
         assert f"  {name}: " not in told
 
 
+def test_a_corpus_without_groups_is_told_to_have_nothing_to_compare(command: QuickCommand, tmp_path: Path) -> None:
+    for speaker in ("anna", "carl"):
+        (tmp_path / "own" / speaker).mkdir(parents=True)
+        write(tmp_path / "own" / speaker / "1.wav", speechlike(0.5))
+    command("corpus", "new", "own", check=0)  # leaves the groups empty
+    assert "Nothing was compared: no column" in command("corpus", "check", "own/", check=0).stdout
+    manifest = tmp_path / "own" / "manifest.csv"
+    rows = "file,speaker,gender\nanna/1.wav,anna,female\ncarl/1.wav,carl,male\n"
+    manifest.write_text(rows, encoding="utf-8")
+    assert "Nothing was compared" not in command("corpus", "check", "own/", check=0).stdout
+
+
+def test_what_is_made_from_synthetic_speech_says_so_once(command: QuickCommand, tmp_path: Path) -> None:
+    card = "corpus: quiet\nversion: 1\ndescription: x\nbase: demo\nperturb: {loudness: 0.5}\n"
+    (tmp_path / "quiet.yaml").write_text(card, encoding="utf-8")
+    command("corpus", "prepare", "quiet.yaml", check=0)
+    shown = command("corpus", "show", "quiet", check=0).stdout
+    assert shown.count("synthetic speech") == 1 and "loudness 0.5" in shown
+
+
 def test_mistakes_are_told_in_a_line(command: QuickCommand, tmp_path: Path) -> None:
     assert "Did you mean 'crema-d'" in command.refuses("corpus", "prepare", "cremad", "--source", ".")
     assert "give --source" in command.refuses("corpus", "prepare", "crema-d")

@@ -17,6 +17,15 @@ def test_more_speakers_show_smaller_shifts_and_the_curve_is_drawn(quick, tones):
     assert (quick.folder / "power.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_a_corpus_that_can_show_nothing_is_told_so_in_a_sentence(quick, tones, monkeypatch):
+    from vibe_harness import api
+    from vibe_harness.stats.power import Power
+
+    monkeypatch.setattr(api, "power", lambda *_, **__: {"story": Power(None, 0.8, (), "even 100 is seldom found")})
+    told = quick("power", "--corpus", tones, "--dimension", "gender", "--tasks", "story", check=0).stdout
+    assert ": even 100 is seldom found\n" in told and "from even" not in told
+
+
 @pytest.mark.slow
 def test_a_pilot_run_stands_for_the_corpus_and_must_have_asked_the_task(quick, tones):
     quick("--model", "simulated", "--tasks", "candidate", "--corpus", tones, "--output-path", "pilot", "--tau", 1,

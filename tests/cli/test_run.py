@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -96,6 +97,15 @@ def test_the_limit_draws_evenly_and_the_dry_run_says_what_would_be_asked(quick, 
     assert {group["speakers"] for group in results["tasks"][0]["groups"].values()} == {4}
     plan = json.loads(quick(*arguments, "--dry-run", "--json", check=0).stdout)
     assert plan["answered"] == 16
+
+
+def test_scoring_again_names_the_page_that_it_wrote(quick, tones):
+    quick("--model", "simulated", "--tasks", "advisory", "--corpus", tones, "--dimension", "gender", "--tau", 3,
+          "--permutations", 19, "--output-path", "out", check=0)  # fmt: skip
+    told = quick("score", "out", "--tau", 2, "--permutations", 19, check=0).stdout.splitlines()
+    assert told[-1] == f"Page: {Path('out') / 'report.html'}"
+    (quick.folder / "out" / "report.html").unlink()
+    assert "Page:" not in quick("score", "out", "--tau", 2, "--permutations", 19, check=0).stdout
 
 
 def test_options_come_from_a_file_and_underscores_are_taken(quick, tones):

@@ -30,7 +30,11 @@ def test_a_prepared_corpus_is_found_by_name(tmp_path: Path) -> None:
     assert set(corpus_manifests()) >= {"mine", "demo"}
 
 
-def test_unknown_names_and_places(tmp_path: Path) -> None:
+def test_unknown_names_and_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "voices").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"unknown corpus 'voices'.*'voices/'"):
+        find_corpus("voices")
     with pytest.raises(UserError, match=r"unknown corpus 'dem'\. Did you mean 'demo'"):
         find_corpus("dem")
     with pytest.raises(UserError, match="no manifest there"):

@@ -72,6 +72,8 @@ def test_each_cell_is_the_run_that_the_command_makes(finished, vibe):
 
 def test_it_ends_in_the_leaderboard(finished, vibe):
     assert not (vibe.folder / "whole/leaderboard").exists()  # simulated models are shown only where asked for
+    told = vibe("study", "voices.yaml", "--output-path", "whole", check=0).stdout
+    assert "No leaderboard" in told and "--include-simulated" in told  # nothing is left out without a word
     vibe("study", "voices.yaml", "--output-path", "whole", "--include-simulated", check=0)
     page = (vibe.folder / "whole/leaderboard/index.html").read_text(encoding="utf-8")
     assert "simulated" in page and "advisory" in page and "shopper" in page

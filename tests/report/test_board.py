@@ -207,6 +207,22 @@ def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path
     assert all(f">{head}</th>" in texts[".html"] for head in heads)
 
 
+def test_an_attribute_that_no_model_has_a_score_of_is_named_where_the_mean_stands(record: RunRecord) -> None:
+    def entries(y: float | None, **asked: Any) -> list[Entry]:
+        return [
+            entry(record, name, [task("story", {"x": x, "y": y})], **asked)
+            for name, x in zip("abc", (1.0, 4.0, 2.0), strict=True)
+        ]
+
+    board = build_board(entries(None))
+    assert [(one.heading, one.mean_over) for one in board.blocks[0].columns] == [("story (without y)", "shared")]
+    assert {cell.mark for cell in column(board, "story").values()} == {"lowest", "highest", ""}
+    [alike] = corpus_agreement(build_board([*entries(None), *entries(None, corpus="ravdess")]).blocks)
+    assert len(alike.tasks) == 1
+    unlike = corpus_agreement(build_board([*entries(None), *entries(3.0, corpus="ravdess")]).blocks)
+    assert not any(pair.tasks for pair in unlike)  # means over other attributes rank nothing alike
+
+
 def test_scores_evened_out_over_other_columns_stand_in_a_table_of_their_own(record: RunRecord) -> None:
     one, other = (entry(record, name, [task("story", {"x": 1.0})]) for name in "ab")
     other = dataclasses.replace(other, record=dataclasses.replace(other.record, strata=["emotion"]))

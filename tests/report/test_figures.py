@@ -20,7 +20,7 @@ HOSTILE = Shift(
     attribute="activity",
     title="t & <b> $x$ \x07",
     groups=("$\\frac$ a$", "_hidden", "女性\u202e", "\ud800"),
-    answers=(1, 3, 0, 0),
+    counts=("n = 1", "n = 3, 50% kept", "n = 0", "n = 0"),
     rows=(
         ("x$y$", (0.5, 0, 0, 0)),
         ("\x00\x1b[1m", (0.5, 0, 0, 0)),
@@ -39,7 +39,7 @@ def test_hostile_names_give_a_figure_that_parses_and_says_them_all() -> None:
         svg = figure_svg(distribution_figure("a title", HOSTILE))
     words = " ".join(ET.fromstring(svg).itertext())
     for said in (
-        "_hidden (n = 3)",
+        "_hidden (n = 3, 50% kept)",
         "<script>alert(1)</script>",
         "$\\frac$ a$",
         "女性",

@@ -119,7 +119,8 @@ def test_groups_stand_by_their_bars_with_their_numbers(ran: tuple[Results, RunRe
         assert shares == tuple(score.detail["distribution"][group].get(value, 0.0) for group in shift.groups)
     page = run_page(*ran)
     for group, coverage in ran[0].tasks[0].groups.items():
-        assert f"{group} n = {coverage.readings['activity']['value']}" in page
+        counted = f"n = {coverage.readings['activity']['value']}, {score.detail['kept_share_by_group'][group]:.0%} kept"
+        assert f"{group} {counted}" in page  # the shares are of the kept values alone
     assert len(shift.rows) <= MAX_VALUES
 
 

@@ -92,7 +92,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     Exits with 1 where a clip cannot be used.
     """
     from vibe_harness.corpora.confounds import confounds
-    from vibe_harness.corpora.data_card import speaker_dimensions
+    from vibe_harness.corpora.data_card import MOST_GROUPS, speaker_dimensions
 
     corpus, checked = _checked(name, dimensions)
     good = _good(checked)
@@ -104,6 +104,8 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
         one for column in dimensions or speaker_dimensions(corpus) for one in confounds(usable, good, column) if usable
     ]
     _print_confounds(compared)
+    if usable and not compared and not dimensions:
+        echo(f"Nothing was compared: no column of names puts each speaker into one of 2 to {MOST_GROUPS} groups")
     if faults:
         raise click.exceptions.Exit(1)
 

@@ -63,7 +63,10 @@ def command(
         echo(json.dumps({name: asdict(power) for name, power in powers.items()}, indent=2))
         return
     for name, power in powers.items():
-        shown = power.reason if power.detectable is None else f"nTVD {power.detectable:.1f}"
-        echo(f"{name} by {dimension} on {name_of}: found with {target:.0%} power from {shown}")
+        if power.detectable is None:
+            shown = power.reason
+        else:
+            shown = f"found with {target:.0%} power from nTVD {power.detectable:.1f}"
+        echo(f"{name} by {dimension} on {name_of}: {shown}")
     source = f"the pilot {pilot}" if pilot else f"the design, with speakers' habits of {habit:g}"
     echo(f"By {simulations} simulations a point from {source}; one answer a clip, tau {tau}, level 0.05.")

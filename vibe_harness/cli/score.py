@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vibe_harness.cli.options import also_test, split_commas
-from vibe_harness.cli.output import tell
+from vibe_harness.cli.output import echo, tell
 
 
 @click.command(name="score")
@@ -53,6 +53,8 @@ def command(
         print_json([to_json(results)])
     else:
         print_results(results, run)
+        if folder.page.is_file():
+            echo(f"Page: {folder.page}")
     if changed:
         tell(
             f"vibe-harness: changed since it was scored last: {', '.join(changed)}: see `vibe-harness run-check {run}`"

@@ -103,6 +103,8 @@ def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: b
     done = [one.cell.folder for one in found if one.state == "done"]
     runs = [folder for folder in done if include_simulated or not RunFolder(folder).record().model.simulated]
     if not runs:
+        if done:
+            echo("No leaderboard: all these models are simulated, and shown only with --include-simulated")
         return
     page, _ = make_leaderboard(runs, output / "leaderboard", TerminalProgress(), include_simulated=include_simulated)
     echo(page)

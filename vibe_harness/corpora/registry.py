@@ -98,6 +98,10 @@ def find_manifest(name_or_path: str) -> Path:
                 f"corpus '{name_or_path}' is not prepared yet: run `vibe-harness corpus prepare {name_or_path}` with "
                 "the --source that holds it"
             )
+        if path.is_dir():
+            raise UserError(
+                f"unknown corpus '{name_or_path}'. The folder of that name here is given as '{name_or_path}/'"
+            )
         raise UserError(
             f"unknown corpus '{name_or_path}'. {did_you_mean(name_or_path, known)} To use recordings of your own, give "
             "the path of their manifest; to make one of a published corpus, see `vibe-harness corpus prepare`."

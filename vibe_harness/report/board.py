@@ -31,6 +31,7 @@ class Column:
     digits: int = 1  # decimals that its figures are told with
     compared: bool = True  # False where the models' means are over different attributes
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
+    missing: tuple[str, ...] = ()  # attributes of the task that no model has a score of
 
     @property
     def mean_over(self) -> str:
@@ -40,11 +41,15 @@ class Column:
         """
         if self.metric != MAIN:
             return ""
-        return "shared" if self.common else "all" if self.compared else "own"
+        if not self.compared:
+            return "own"
+        return "shared" if self.common or self.missing else "all"
 
     @property
     def heading(self) -> str:
         """The label, and what sets its figures apart from full scores."""
+        if self.missing:
+            return f"{self.label} (without {', '.join(self.missing)})"
         told = {"own": " (not compared)", "shared": " (shared attributes)"}
         return self.label + told.get(self.mean_over, "")
 
@@ -290,13 +295,20 @@ def _columns(found: Found, tasks: Mapping[str, tuple[str, str]]) -> Iterator[tup
         )  # fmt: skip
         sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
         if metric != MAIN or len(sets) < 2:
-            yield column, by_model
+            missing = tuple(sorted(_attributes(by_model) - set().union(*sets))) if metric == MAIN and sets else ()
+            yield replace(column, missing=missing), by_model
             continue
         yield replace(column, compared=False), by_model
         common = tuple(sorted(set.intersection(*map(set, sets))))
         if common:
             shared = replace(column, label=f"{label}, over {', '.join(common)}", common=common)
             yield shared, {identity: _over(cell, common) for identity, cell in by_model.items()}
+
+
+def _attributes(by_model: Mapping[str, Cell]) -> set[str]:
+    """The attributes that the models were scored on, with a score or without."""
+    scores = [score for cell in by_model.values() if cell.result for score in cell.result.scores]
+    return {score.attribute for score in scores if score.metric == MAIN and score.attribute}
 
 
 def _over(cell: Cell, common: tuple[str, ...]) -> Cell:

@@ -90,7 +90,7 @@ def distribution_figure(title: str, shift: Shift) -> Figure:
             places = [row + (index - (count - 1) / 2) * height for row in range(len(shift.rows))]
             axes.barh(
                 places, [100 * shares[index] for _, shares in shift.rows], height, edgecolor=INK, linewidth=0.6,
-                label=_legend(group, shift.answers[index]), facecolor=GREYS[index % len(GREYS)],
+                label=_legend(group, shift.counts[index]), facecolor=GREYS[index % len(GREYS)],
                 hatch=HATCHES[index % len(HATCHES)],
             )  # fmt: skip
         axes.set_yticks(range(len(shift.rows)), [_plain(value) for value, _ in shift.rows])
@@ -204,10 +204,10 @@ def _frame(figure: Figure, axes: Axes, columns: int) -> None:
         figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
-def _legend(group: str, answers: int) -> str:
+def _legend(group: str, counts: str) -> str:
     """A group's label. Matplotlib hides what begins with "_": there a mark without width goes ahead."""
     shown = "\N{WORD JOINER}" if group.startswith("_") else ""
-    return f"{shown}{_plain(group)} (n = {answers:,})"
+    return f"{shown}{_plain(group)} ({counts})"
 
 
 def _plain(text: str, longest: int = 60) -> str:

@@ -133,7 +133,7 @@ def _elsewhere(block: Block) -> dict[str, str]:
 
 
 def _same(first: Column, second: Column) -> bool:
-    return first.key == second.key and first.common == second.common
+    return (first.key, first.common, first.missing) == (second.key, second.common, second.missing)
 
 
 def _ranked(first: Block, i: int, second: Block, j: int) -> Correlation:

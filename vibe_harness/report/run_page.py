@@ -31,7 +31,7 @@ class Shift:
     attribute: str
     title: str
     groups: tuple[str, ...]
-    answers: tuple[int, ...]  # by group: responses that gave a value
+    counts: tuple[str, ...]  # by group, in words: responses that gave a value, and how much of them the filter keeps
     rows: tuple[tuple[str, tuple[float, ...]], ...]  # value, share of each group's kept values (0 to 1)
     scale: float  # the largest share
     hidden: int  # values that are not drawn
@@ -119,16 +119,22 @@ def shifts_of(task: TaskResult) -> Iterator[Shift]:
             for value in values[:MAX_VALUES]
         )
         answers = {group: task.groups[group].readings[score.attribute]["value"] for group in groups}
+        kept = score.detail.get("kept_share_by_group", {})
         name = score.attribute.replace("_", " ")
         yield Shift(
             attribute=score.attribute,
             title=f"{name}: nTVD {score.value:.1f}",
             groups=tuple(groups),
-            answers=tuple(answers[group] for group in groups),
+            counts=tuple(_counted(answers[group], kept.get(group)) for group in groups),
             rows=rows,
             scale=max((share for _, shares in rows for share in shares), default=1.0) or 1.0,
             hidden=len(values) - len(rows),
         )
+
+
+def _counted(answers: int, kept: float | None) -> str:
+    """How many answers a group gave, and the share of them (0 to 1) that its bars are drawn from, where it is known."""
+    return f"n = {answers:,}" if kept is None else f"n = {answers:,}, {kept:.0%} kept"
 
 
 def _heard(folder: RunFolder) -> list[tuple[str, str]]:
