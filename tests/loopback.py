@@ -61,6 +61,7 @@ class Script:
     at_once: int | None = None  # more requests than this at one time get a 429
     drop_audio: bool = False  # answer as if no clip had come
     ignore_schema: bool = False
+    listing: int | None = None  # status in place of the list of models
     body: str | None = None  # every reply, in Latin-1
     port: int = 0  # any free one where 0
 
@@ -155,6 +156,8 @@ class Server:
         )
 
     async def models(self, request: web.Request) -> web.Response:
+        if self.script.listing is not None:
+            return _error(self.script.listing, "bad gateway")
         if self.script.body is not None:
             return self._raw()
         if self.script.models is None:

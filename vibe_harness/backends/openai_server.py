@@ -90,7 +90,8 @@ class OpenAIEngine(ServerEngine):
         urls = self.connection.base_url
         self._where = ", ".join(urls)
         servers = [Server(url, self._client(url)) for url in urls]
-        self._pool = ServerPool(servers, self._probe, openai.APIConnectionError)
+        ill = (openai.InternalServerError, *UNREADABLE)
+        self._pool = ServerPool(servers, self._probe, openai.APIConnectionError, ill)
         at_once = self.connection.concurrency * len(urls)  # which is of one server
         limits: ServerConnection = self.connection.model_copy(update={"concurrency": at_once})
         return limits
@@ -153,11 +154,7 @@ class OpenAIEngine(ServerEngine):
 
         started = time.monotonic()
         try:
-            # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
-            # them: that took half of the processor time, and a malformed reply passed.
-            reply = await self._pool.send(
-                lambda client: client.post("/chat/completions", cast_to=object, body=prepared)
-            )
+            reply = await self._pool.send(lambda client: self._post(client, prepared))
         except openai.APIStatusError as error:
             return self._refusal(request, error)
         except openai.APITimeoutError:
@@ -169,6 +166,15 @@ class OpenAIEngine(ServerEngine):
         response = read_reply(request.id, reply, time.monotonic() - started)
         self._answered = self._answered or response.outcome is not Outcome.ERROR
         return response
+
+    async def _post(self, client: Any, body: Mapping[str, Any]) -> Any:
+        """The decoded reply. Raises ValueError where it is no JSON, such as the page of a proxy."""
+        # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
+        # them: that took half of the processor time, and a malformed reply passed.
+        reply = await client.post("/chat/completions", cast_to=object, body=body)
+        if isinstance(reply, str):
+            raise ValueError(f"it begins with {hidden(reply, self._key)[:60]!r}")
+        return reply
 
     def _refusal(self, request: Request, error: Any) -> Response:
         """What an HTTP error means: for this request, for its next try, or for all requests."""
@@ -193,7 +199,7 @@ class OpenAIEngine(ServerEngine):
 
         try:
             await self._pool.open()
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, openai.InternalServerError) as error:
             raise EngineError(
                 f"no server answers at {self._where} ({_cause(error)}): start it, or name another with "
                 "--model-args base_url=http://HOST:PORT/v1"
@@ -207,6 +213,10 @@ class OpenAIEngine(ServerEngine):
             reply = await self._get(server, "/models")
         except openai.AuthenticationError as error:
             raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
+        except openai.InternalServerError:
+            if len(self.connection.base_url) > 1:  # the others do its work until it is well
+                raise
+            return ""
         except (openai.APIStatusError, *UNREADABLE):
             return ""  # a server without this list: the first request will tell
         rows = reply.get("data") if isinstance(reply, dict) else None
