@@ -233,6 +233,8 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     assert asked_wait({"retry-after": "1.5"}, now) == 1.5 and asked_wait({"retry-after": "-3"}, now) == 0
     assert asked_wait({"retry-after": "Mon, 30 Nov 2026 12:01:00 GMT"}, now) == 60
     assert asked_wait({"retry-after": "Mon, 30 Nov 2026 11:00:00 GMT"}, now) == 0
+    for odd in ("Thu, 99999999999999999999 Jan 1970 00:00:00 GMT", "Thu, 01 Jan 99999999999999 00:00:00 GMT", "soon"):
+        assert asked_wait({"retry-after": odd}) is None
 
 
 def test_retry_after_is_waited_out() -> None:
