@@ -61,6 +61,8 @@ class Script:
     at_once: int | None = None  # more requests than this at one time get a 429
     drop_audio: bool = False  # answer as if no clip had come
     ignore_schema: bool = False
+    listing: int | None = None  # status in place of the list of models
+    body: str | None = None  # every reply, in Latin-1
     port: int = 0  # any free one where 0
 
     def ending(self, body_digest: str) -> str | None:
@@ -154,6 +156,10 @@ class Server:
         )
 
     async def models(self, request: web.Request) -> web.Response:
+        if self.script.listing is not None:
+            return _error(self.script.listing, "bad gateway")
+        if self.script.body is not None:
+            return self._raw()
         if self.script.models is None:
             return web.json_response({"detail": "Not Found"}, status=404)
         more: dict[str, Any] = {} if self.script.model_length is None else {"max_model_len": self.script.model_length}
@@ -199,6 +205,8 @@ class Server:
             return locked
         if self.script.models is not None and question.model not in self.script.models:
             return _error(404, f"The model `{question.model}` does not exist.")
+        if self.script.body is not None:
+            return self._raw()
         if self.script.at_once is not None and self.now > self.script.at_once:
             return self._play("crowded", _error(429, "too many at once"))
         ending = self.script.ending(key)
@@ -209,6 +217,9 @@ class Server:
         if reply is None:
             return await self._fault(str(ending), request)
         return self._play(ending or "well", reply)
+
+    def _raw(self) -> web.Response:
+        return web.Response(body=str(self.script.body).encode("latin-1"), content_type="application/json")
 
     def _play(self, ending: str, reply: web.Response) -> web.Response:
         self.played[ending] = self.played.get(ending, 0) + 1

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.choice_corpora import quiz
 from tests.cli.conftest import QuickCommand, tone
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex
@@ -156,6 +157,15 @@ def test_links_out_of_the_folders_are_not_followed(vibe):
     (vibe.folder / "theirs/templates/mine.j2").symlink_to(vibe.folder / "secret.j2")
     said = vibe.refuses(*RUN, *theirs)
     assert "lies outside" in said and "secret words" not in said
+
+
+@pytest.mark.parametrize("way", ["../secret.wav", "{}/secret.wav", "link.wav"])
+def test_no_option_of_a_choice_task_is_read_from_elsewhere(vibe, way):
+    tone(vibe.folder / "secret.wav", 150)
+    quiz(vibe.folder / "quiz", lambda rows: rows[0].update(option_a_file=way.format(vibe.folder)), questions=1)
+    (vibe.folder / "quiz/link.wav").symlink_to(vibe.folder / "secret.wav")
+    said = vibe.refuses("--model", "simulated", "--tasks", "biasinear", "--corpus", "quiz/manifest.csv", "--dry-run")
+    assert "column 'option_a_file'" in said and "corpus folder" in said
 
 
 def test_no_network_is_touched_by_a_run_a_score_and_a_page(vibe, monkeypatch):

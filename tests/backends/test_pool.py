@@ -52,6 +52,25 @@ def test_one_that_is_gone_from_the_start_is_left_out():
         assert len(texts(answers([gone.url, kept.url], [ask(number) for number in range(40)], concurrency=2))) == 40
 
 
+@pytest.mark.parametrize("fault", ["broken", "unavailable", "not_json"])
+def test_one_that_fails_every_call_at_once_costs_no_answer(monkeypatch, fault):
+    monkeypatch.setattr("vibe_harness.backends.dispatch.FIRST_WAIT_S", 0.02)
+    with Loopback(latency_s=0.1) as kept, Loopback(rates={fault: 1.0}, times=-1, retry_after="0") as ill:
+        answered = answers([ill.url, kept.url], [ask(number) for number in range(60)], concurrency=4)
+        failed = sum(response.outcome is Outcome.ERROR for response in answered)
+        assert failed <= (
+            8 if fault == "not_json" else 0
+        )  # which is not asked again; more than ILL_AFTER were under way
+        assert sum(ill.seen()["asked"].values()) < 30
+
+
+def test_one_that_is_ill_from_the_start_is_left_out():
+    with Loopback() as kept, Loopback(listing=502) as ill:
+        assert len(texts(answers([ill.url, kept.url], [ask(number) for number in range(40)], concurrency=2))) == 40
+        with pytest.raises(EngineError, match="no server answers at"), Loopback(listing=502) as other:
+            answers([ill.url, other.url], [ask(1)])
+
+
 def test_where_none_answers_it_is_said_with_all_addresses():
     with pytest.raises(EngineError, match=r"no server answers at http://127.0.0.1:9/v1, http://127.0.0.1:11/v1"):
         OpenAIEngine(model_card(["http://127.0.0.1:9/v1", "http://127.0.0.1:11/v1"]), [])

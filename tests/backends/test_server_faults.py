@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.support import ROOT, hears_interrupts
 from vibe_harness.backends import dispatch
 from vibe_harness.backends.chat_reply import read_reply
 from vibe_harness.backends.dispatch import Slots, asked_wait
+from vibe_harness.backends.keys import without_key
 from vibe_harness.backends.openai_server import OpenAIEngine
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
@@ -102,6 +104,39 @@ def test_a_server_that_hears_no_audio_at_all_stops_the_run() -> None:
 )  # fmt: skip
 def test_a_malformed_reply_is_an_error(reply: Any) -> None:
     assert read_reply("r", reply, 0.1).outcome is Outcome.ERROR
+
+
+@pytest.mark.parametrize(
+    "body", ['{"id": ' + "[" * 100_000, '{"usage": ' + "9" * 5_000 + "}", "\xff", "", '{"data": 7}'], ids=range(5)
+)
+def test_a_body_that_no_reader_takes_is_an_error(body: str) -> None:
+    with Loopback(body=body) as server:
+        [response] = answers(server.url, [ask(1)])
+    assert response.outcome is Outcome.ERROR and response.error
+
+
+ECHOES = [
+    {"error": {"message": "KEY"}},
+    {"error": {"message": "x" * 290 + "KEY"}},
+    ["x" * 90, "KEY"],
+    {"choices": [{"message": {"content": "I see KEY"}, "finish_reason": "stop"}], "model": "m KEY"},
+    {"choices": [{"message": {"content": "a"}, "finish_reason": "odd KEY"}]},
+]
+
+
+@pytest.mark.parametrize("reply", ECHOES, ids=range(len(ECHOES)))
+def test_a_key_that_the_server_says_again_is_in_no_response(reply: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-4f9a1c77deadbeef"
+    monkeypatch.setenv("THEIR_KEY", key)
+    with Loopback(body=json.dumps(reply).replace("KEY", key)) as server:
+        [response] = answers(server.url, [ask(1)], api_key_env="THEIR_KEY")
+    assert key[:6] not in str(response)
+    assert "[key]" in str(response) or response.error
+
+
+def test_a_short_key_leaves_answers_as_they_are() -> None:
+    said = Response("r", Outcome.OK, text="EMPTY hands", served_model="EMPTY")
+    assert without_key(said, "EMPTY") == Response("r", Outcome.OK, text="EMPTY hands", served_model="[key]")
 
 
 @pytest.mark.slow
@@ -198,6 +233,8 @@ def test_retry_after_is_seconds_or_a_date() -> None:
     assert asked_wait({"retry-after": "1.5"}, now) == 1.5 and asked_wait({"retry-after": "-3"}, now) == 0
     assert asked_wait({"retry-after": "Mon, 30 Nov 2026 12:01:00 GMT"}, now) == 60
     assert asked_wait({"retry-after": "Mon, 30 Nov 2026 11:00:00 GMT"}, now) == 0
+    for odd in ("Thu, 99999999999999999999 Jan 1970 00:00:00 GMT", "Thu, 01 Jan 99999999999999 00:00:00 GMT", "soon"):
+        assert asked_wait({"retry-after": odd}) is None
 
 
 def test_retry_after_is_waited_out() -> None:

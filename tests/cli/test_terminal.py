@@ -71,3 +71,20 @@ def test_an_output_that_takes_no_more_is_said_in_a_line(vibe):
         )
     assert done.returncode == 2
     assert done.stderr.decode().splitlines() == ["vibe-harness: standard output: No space left on device"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="streams are closed by the shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_program_started_with_its_streams_closed_goes_on(vibe, tones, closed):
+    words = [sys.executable, "-m", "vibe_harness", *RUN, "--corpus", str(tones), "--output-path", "out"]
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *words], cwd=vibe.folder, capture_output=True, check=False
+    )
+    assert done.returncode in (0, 1) and b"Traceback" not in done.stderr
+    vibe("run-check", "out", check=0)  # nothing that was printed went into a file
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are text")
+def test_a_name_that_is_not_utf8(quick):
+    said = quick.refuses(*RUN, "--output-path", os.fsdecode(b"out\xff"))
+    assert "not UTF-8" in said and not list(quick.folder.iterdir())

@@ -127,6 +127,12 @@ def test_a_wav_written_to_a_pipe_is_whole(tmp_path: Path) -> None:
     assert isinstance(check_audio(path), CheckedAudio)
 
 
+@pytest.mark.parametrize("factor", [32_768.0, 1e30, 6e38])
+def test_samples_out_of_scale_are_no_audio(tmp_path: Path, factor: float) -> None:
+    wave = speechlike().astype(np.float64) * factor  # which a model would hear as a square wave: all is clipped
+    assert _fault(write(tmp_path / "loud.wav", wave, subtype="FLOAT")) is Fault.OUT_OF_SCALE
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_samples_that_are_not_finite(tmp_path: Path, bad: float) -> None:
     wave = speechlike()

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vibe_harness.corpora import tables
 from vibe_harness.corpora.manifest import METADATA, load_manifest
 from vibe_harness.errors import UserError
 
@@ -157,6 +158,24 @@ def test_refused_encodings_and_files(tmp_path: Path) -> None:
     ]:
         with pytest.raises(UserError, match=said):
             load_manifest(tmp_path / name)
+
+
+def test_many_columns_are_each_looked_at_once(tmp_path: Path) -> None:
+    class Counted(str):
+        __slots__ = ()
+        seen = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.seen += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    names = [Counted(f"c{number}") for number in range(2_000)]
+    tables._check_names("x", names)
+    assert Counted.seen < 20_000  # all with all would be 4,000,000
+    with pytest.raises(UserError, match="the column 'c7' stands twice"):
+        tables._check_names("x", [*names, "c7"])
 
 
 def test_a_link_out_of_the_folder_is_refused_and_one_within_is_not(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from tests.corpora.layouts import crema_d
 from vibe_harness.corpora.audio import check_audio, decode
 from vibe_harness.corpora.card import Perturbation, load_corpus_card
 from vibe_harness.corpora.checking import check_clips, describe_faults
+from vibe_harness.corpora.perturbed_files import perturb_files
 from vibe_harness.corpora.perturbing import perturbed, swap_speakers
 from vibe_harness.corpora.preparing import prepare
 from vibe_harness.corpora.registry import find_corpus
@@ -157,9 +159,9 @@ def test_listed_levels_make_each_clip_once_at_each(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize(
     "levels",
-    ["{levels: {rate: [1]}}", "{levels: {rate: [1, 1.0]}}", "{levels: {rate: [1, 1.00000001]}}", "{levels: {}}",
-     "{levels: {rate: [0.5, 9]}}", "{levels: {rate: [0.5, fast]}}", "{levels: {pitch: [1, 2]}}",
-     "{rate: 0.75, levels: {rate: [1, 2]}}"],
+    ["{levels: {rate: [1]}}", "{levels: {rate: [1, 1.0]}}", "{levels: {}}", "{levels: {rate: [0.5, 9]}}",
+     "{levels: {rate: [0.5, fast]}}", "{levels: {pitch: [1, 2]}}", "{rate: 0.75, levels: {rate: [1, 2]}}",
+     "{levels: {loudness: [1, 1.0000001]}}"],
 )  # fmt: skip
 def test_levels_that_are_none(levels: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"new.yaml:5.*perturb"):
@@ -174,3 +176,12 @@ def test_levels_of_a_column_that_is_there(tmp_path: Path, monkeypatch: pytest.Mo
     )
     with pytest.raises(UserError, match=r"perturb.levels: the base has a column 'rate' already"):
         prepare(*load_corpus_card(str(again)), None, tmp_path / "again")
+
+
+@pytest.mark.parametrize("name", ["c/../../escaped", "c/s/../../../escaped", "c//escaped", "c/s/a\\b", "c/s/\0"])
+def test_changed_sound_stays_in_its_folder(name: str, tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "x.wav", TONE.samples, RATE)
+    target = tmp_path / "deep" / "er" / "sound"
+    with pytest.raises(UserError, match="no name of a file"):
+        perturb_files(tmp_path, [Clip(name, "x.wav", "s", {})], Perturbation(loudness=0.5), 0, target, lambda _: None)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["x.wav"]

@@ -7,6 +7,11 @@ from typing import Any
 from vibe_harness.backends.ending import outcome_of
 from vibe_harness.records import Outcome, Response
 
+UNREADABLE = (
+    ValueError,
+    RecursionError,
+)  # reading a body raises: no JSON, no UTF-8, a number too long, nested too deep
+
 
 def read_reply(request: str, reply: Any, seconds: float) -> Response:
     """The response that a decoded JSON body holds.
@@ -18,10 +23,10 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
         return Response(request, Outcome.ERROR, error=f"malformed reply: {why}", seconds=seconds)
 
     if not isinstance(reply, dict):
-        return failed(f"not a JSON object but {str(reply)[:100]!r}")
+        return failed(f"not a JSON object but {str(reply)!r}")
     if reply.get("error"):
         fault = reply["error"]
-        return failed(str(fault.get("message", fault) if isinstance(fault, dict) else fault)[:300])
+        return failed(str(fault.get("message", fault) if isinstance(fault, dict) else fault))
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
     message = choice.get("message") if isinstance(choice, dict) else None

@@ -272,8 +272,8 @@ def asked_wait(headers: Any, now: datetime | None = None) -> float | None:
         pass
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+        if date.tzinfo is None:
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):  # no date, or one that no calendar has
         return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())

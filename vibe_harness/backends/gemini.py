@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from vibe_harness.backends.audio import pieces_of, wav_bytes
+from vibe_harness.backends.chat_reply import UNREADABLE
 from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.ending import outcome_of
 from vibe_harness.backends.keys import hidden
@@ -131,7 +131,7 @@ class GeminiEngine(ServerEngine):
             return await method(**arguments)
         except errors.APIError as error:
             raise self._fault(error) from None
-        except (json.JSONDecodeError, UnicodeDecodeError, ValidationError, errors.UnknownApiResponseError) as error:
+        except (*UNREADABLE, ValidationError, errors.UnknownApiResponseError) as error:
             raise Fault(f"malformed reply: {hidden(str(error), self._key)}") from None
         except (aiohttp.ClientError, ConnectionError) as error:
             said = hidden(str(error) or type(error).__name__, self._key)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from vibe_harness.errors import UserError
+from vibe_harness.records import Response
 
 
 def read_key(variable: str | None) -> str | None:
@@ -17,7 +19,23 @@ def read_key(variable: str | None) -> str | None:
     return key
 
 
+LONG = 12  # letters: a key that is shorter may be a word, and words of an answer stay as they are
+
+
 def hidden(text: str, key: str | None) -> str:
     """The text in one short line, without the key."""
     text = " ".join(text.split())
     return (text.replace(key, "[key]") if key else text)[:300]
+
+
+def without_key(response: Response, key: str | None) -> Response:
+    """The response without the key, which a server may say in any of its fields; its error in one short line."""
+    if not key:
+        return response
+    return replace(
+        response,
+        text=response.text.replace(key, "[key]") if len(key) >= LONG else response.text,
+        finish_reason=response.finish_reason and hidden(response.finish_reason, key),
+        served_model=response.served_model and hidden(response.served_model, key),
+        error=response.error and hidden(response.error, key),
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator
 
 from vibe_harness.backends.audio import pieces_of, wav_bytes
-from vibe_harness.backends.chat_reply import read_reply
+from vibe_harness.backends.chat_reply import UNREADABLE, read_reply
 from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.pool import Server, ServerPool
@@ -91,7 +90,8 @@ class OpenAIEngine(ServerEngine):
         urls = self.connection.base_url
         self._where = ", ".join(urls)
         servers = [Server(url, self._client(url)) for url in urls]
-        self._pool = ServerPool(servers, self._probe, openai.APIConnectionError)
+        ill = (openai.InternalServerError, *UNREADABLE)
+        self._pool = ServerPool(servers, self._probe, openai.APIConnectionError, ill)
         at_once = self.connection.concurrency * len(urls)  # which is of one server
         limits: ServerConnection = self.connection.model_copy(update={"concurrency": at_once})
         return limits
@@ -154,22 +154,27 @@ class OpenAIEngine(ServerEngine):
 
         started = time.monotonic()
         try:
-            # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
-            # them: that took half of the processor time, and a malformed reply passed.
-            reply = await self._pool.send(
-                lambda client: client.post("/chat/completions", cast_to=object, body=prepared)
-            )
+            reply = await self._pool.send(lambda client: self._post(client, prepared))
         except openai.APIStatusError as error:
             return self._refusal(request, error)
         except openai.APITimeoutError:
             raise Fault(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
         except openai.APIConnectionError as error:
             raise Fault(f"the connection failed: {_cause(error)}", again=True) from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise Fault(f"the server's reply is not JSON: {error}") from None
         response = read_reply(request.id, reply, time.monotonic() - started)
         self._answered = self._answered or response.outcome is not Outcome.ERROR
         return response
+
+    async def _post(self, client: Any, body: Mapping[str, Any]) -> Any:
+        """The decoded reply. Raises ValueError where it is no JSON, such as the page of a proxy."""
+        # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
+        # them: that took half of the processor time, and a malformed reply passed.
+        reply = await client.post("/chat/completions", cast_to=object, body=body)
+        if isinstance(reply, str):
+            raise ValueError(f"it begins with {hidden(reply, self._key)[:60]!r}")
+        return reply
 
     def _refusal(self, request: Request, error: Any) -> Response:
         """What an HTTP error means: for this request, for its next try, or for all requests."""
@@ -194,7 +199,7 @@ class OpenAIEngine(ServerEngine):
 
         try:
             await self._pool.open()
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, openai.InternalServerError) as error:
             raise EngineError(
                 f"no server answers at {self._where} ({_cause(error)}): start it, or name another with "
                 "--model-args base_url=http://HOST:PORT/v1"
@@ -208,10 +213,18 @@ class OpenAIEngine(ServerEngine):
             reply = await self._get(server, "/models")
         except openai.AuthenticationError as error:
             raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
-        except (openai.APIStatusError, json.JSONDecodeError, UnicodeDecodeError):
+        except openai.InternalServerError:
+            if len(self.connection.base_url) > 1:  # the others do its work until it is well
+                raise
+            return ""
+        except (openai.APIStatusError, *UNREADABLE):
             return ""  # a server without this list: the first request will tell
         rows = reply.get("data") if isinstance(reply, dict) else None
-        rows = [row for row in rows or [] if isinstance(row, dict) and isinstance(row.get("id"), str)]
+        rows = [
+            row
+            for row in (rows if isinstance(rows, list) else [])
+            if isinstance(row, dict) and isinstance(row.get("id"), str)
+        ]
         self._served = [row["id"] for row in rows]
         known = {name.removeprefix("models/") for name in self._served} | set(self._served)
         if rows and self.card.id not in known and not any("*" in name for name in known):
@@ -219,7 +232,9 @@ class OpenAIEngine(ServerEngine):
         if any(row.get("owned_by") == "vllm" for row in rows):
             self._engine = await self._vllm_version(server)
         row: dict[str, Any] = next((row for row in rows if row["id"] == self.card.id), {})
-        about = [str(row[name]) for name in ("id", "root", "max_model_len") if row.get(name) is not None]
+        about = [
+            hidden(str(row[name]), self._key) for name in ("id", "root", "max_model_len") if row.get(name) is not None
+        ]
         return ", ".join([*about, *([self._engine] if self._engine else [])])
 
     async def _vllm_version(self, server: Server) -> str:
@@ -227,9 +242,9 @@ class OpenAIEngine(ServerEngine):
 
         try:
             about = await self._get(server, f"{server.url.removesuffix('/v1')}/version")
-        except (openai.APIError, json.JSONDecodeError, UnicodeDecodeError):
+        except (openai.APIError, *UNREADABLE):
             return "vllm"  # behind a proxy that passes on the API alone
-        return f"vllm {about.get('version')}" if isinstance(about, dict) else "vllm"
+        return hidden(f"vllm {about.get('version')}", self._key) if isinstance(about, dict) else "vllm"
 
     async def _get(self, server: Server, path: str) -> Any:
         return await server.client.get(path, cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1})
@@ -240,7 +255,7 @@ class OpenAIEngine(ServerEngine):
         return f"{self._where} refuses the key (HTTP {status}: {said}): {todo}"
 
     def _no_such_model(self, said: str) -> str:
-        listed = ", ".join(sorted(self._served)[:20])
+        listed = hidden(", ".join(sorted(self._served)[:20]), self._key)
         todo = f"It serves: {listed}" if listed else "Check the address (/v1?) and the id"
         return f"{self._where} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
 

@@ -13,6 +13,9 @@ T = TypeVar("T")
 
 FIRST_PAUSE_S = 1.0  # for which a server that fails is left out; doubled each time that it fails again
 LONGEST_PAUSE_S = 60.0
+ILL_AFTER = (
+    3  # calls in a row that a server failed: one that fails at once has the fewest under way, and draws them all
+)
 
 
 @dataclass
@@ -23,6 +26,7 @@ class Server:
     client: Any  # openai.AsyncOpenAI
     under_way: int = 0
     pause_s: float = FIRST_PAUSE_S
+    failed: int = 0  # calls in a row that it answered with a fault of its own
     out_until: float | None = None  # on the loop's clock; None while it is in use
     tried: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -31,24 +35,30 @@ class ServerPool:
     """Gives each call to the server with the fewest calls under way, so that a fast one is given more.
 
     identify: what a server says that it is, asked before it is used and whenever it comes back, since it may have
-    been started anew with other weights. Raises `lost` where it cannot be reached.
+    been started anew with other weights. Raises `lost` where it cannot be reached, `ill` where it has a fault.
+    lost, ill: what a call raises where its server is gone, and where it answers with a fault of its own.
     """
 
     def __init__(
-        self, servers: Sequence[Server], identify: Callable[[Server], Awaitable[str]], lost: type[Exception]
+        self,
+        servers: Sequence[Server],
+        identify: Callable[[Server], Awaitable[str]],
+        lost: type[Exception],
+        ill: tuple[type[Exception], ...],
     ) -> None:
         self._servers = servers
         self._identify = identify
         self._lost = lost
+        self._ill = ill
         self._identity: tuple[str, str] | None = None  # of the first that answered: what it is, its address
 
     async def open(self) -> None:
-        """Ask every server what it is. Raises EngineError where two differ, and `lost` where none answers."""
+        """Ask every server what it is. Raises EngineError where two differ, `lost` or `ill` where none answers."""
         failure: Exception | None = None
         for server in self._servers:
             try:
                 await self._check(server)
-            except self._lost as error:
+            except (self._lost, *self._ill) as error:
                 self._leave_out(server)
                 failure = error
         if self._identity is None and failure is not None:
@@ -61,18 +71,25 @@ class ServerPool:
         try:
             reply = await call(server.client)
         except (self._lost, asyncio.CancelledError):  # which a call is that takes too long
-            if len(self._servers) > 1 and server.out_until is None:
-                self._leave_out(server)
+            self._failed(server, gone=True)
+            raise
+        except self._ill:
+            self._failed(server, gone=False)
             raise
         finally:
             server.under_way -= 1
-        server.pause_s = FIRST_PAUSE_S
+        server.pause_s, server.failed = FIRST_PAUSE_S, 0
         return reply
 
     async def close(self) -> None:
         """Close the connections of all."""
         for server in self._servers:
             await server.client.close()
+
+    def _failed(self, server: Server, gone: bool) -> None:
+        server.failed += 1
+        if (gone or server.failed >= ILL_AFTER) and len(self._servers) > 1 and server.out_until is None:
+            self._leave_out(server)
 
     def _leave_out(self, server: Server) -> None:
         server.out_until = asyncio.get_running_loop().time() + server.pause_s
@@ -95,7 +112,7 @@ class ServerPool:
         async with server.tried:
             try:
                 await self._check(server)
-            except self._lost:
+            except (self._lost, *self._ill):
                 self._leave_out(server)
             else:
                 server.out_until = None

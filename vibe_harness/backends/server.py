@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from vibe_harness.backends.dispatch import Dispatcher, ServerConnection
-from vibe_harness.backends.keys import read_key
+from vibe_harness.backends.keys import read_key, without_key
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
@@ -45,7 +45,7 @@ class ServerEngine:
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
-        return self._dispatcher.run(requests, self._prepare, self._send)
+        return self._dispatcher.run(requests, self._prepare, self._asked)
 
     def close(self) -> None:
         """Cancel what is under way and close the connections."""
@@ -67,6 +67,9 @@ class ServerEngine:
     def _prepare(self, request: Request) -> Any:
         """What `_send` sends: the clip decoded and encoded, ahead of the words."""
         raise NotImplementedError
+
+    async def _asked(self, request: Request, prepared: Any) -> Response:
+        return without_key(await self._send(request, prepared), self._key)
 
     async def _send(self, request: Request, prepared: Any) -> Response:
         """One call. Raises Fault where it failed, EngineError where every other would too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from vibe_harness.cli.output import begin, printed, tell
-from vibe_harness.errors import HarnessError
+from vibe_harness.errors import HarnessError, UserError
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
@@ -80,6 +81,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Exits with 0 (done), 1 (done, not reliable), 2 (the user's mistake) or 3 (the engine failed)."""
     args = list(sys.argv[1:] if arguments is None else arguments)
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a letter that this terminal cannot show becomes a number
@@ -89,9 +91,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(_status(args))
 
 
+def _open_what_is_closed() -> None:
+    """Give a program that was started with a standard stream closed (`>&-`) an empty one.
+
+    Else the next file that is opened gets its number, and what anything prints goes into that file.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _check_letters(args: Sequence[str]) -> None:
+    """Raise UserError for an argument that is not UTF-8: Linux takes any bytes for a name, no table does."""
+    for arg in args:
+        try:
+            arg.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UserError(f"{arg}: not UTF-8: rename the file or folder") from None
+
+
 def _status(args: list[str]) -> int:
     """Run the command; its exit code, once all was printed that could be."""
     try:
+        _check_letters(args)
         with cli.make_context("vibe-harness", args) as context:  # not cli.main, which turns a closed pipe into exit 1
             found: Any = cli.invoke(context)
             status = found if isinstance(found, int) else 0

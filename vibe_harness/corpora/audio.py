@@ -21,6 +21,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.records import Waveform
 
 SHORTEST_S = 0.1
+LOUDEST = 100.0  # of full scale: samples past it (40 dB over) are no audio at full scale 1 but, say, integers as floats
 LFS_ADVICE = "install git-lfs and run `git lfs pull` in the folder of the corpus"
 
 # When is a clip silent? By the level of 25 ms frames, full scale being 0 dB. In 239 real clips of four corpora the loud
@@ -46,6 +47,7 @@ class Fault(StrEnum):
     TRUNCATED = "truncated"
     EMPTY = "empty"
     NOT_FINITE = "not finite"
+    OUT_OF_SCALE = "out of scale"
     TOO_SHORT = "too short"
     SILENT = "silent"
     TOO_LONG = "too long"  # for the model that is asked
@@ -186,6 +188,11 @@ def _decode_open(file: int) -> _Decoded | BadAudio:
         return BadAudio(Fault.TRUNCATED, f"cut off: {how} fewer than its header promises; fetch it again")
     if not len(samples):
         return BadAudio(Fault.EMPTY, "holds no samples")
+    if subtype in ("FLOAT", "DOUBLE") and LOUDEST < (peak := float(max(samples.max(), -samples.min()))) < math.inf:
+        return BadAudio(
+            Fault.OUT_OF_SCALE,
+            f"its samples reach {peak:.3g} where full scale is 1: write them as numbers from -1 to 1",
+        )
     total = float(samples.sum())
     if not math.isfinite(total):  # quick, and finite only where all samples are
         bad = samples.size - np.count_nonzero(np.isfinite(samples))

@@ -39,8 +39,8 @@ Rate = Annotated[float, Field(ge=0.5, le=2.0)]
 Loudness = Annotated[float, Field(gt=0, le=10)]
 
 
-def _level(level: float) -> str:
-    """What a level is called, in clips' names and in its column."""
+def level_name(level: float) -> str:
+    """How a level is called in clips' names and in its column: "0.75"."""
     return f"{level:g}"
 
 
@@ -53,8 +53,8 @@ class Levels(Card):
     @model_validator(mode="after")
     def _are_levels(self) -> Levels:
         for name, levels in self:
-            if levels and (len(levels) < 2 or len({_level(level) for level in levels}) < len(levels)):
-                raise ValueError(f"the levels of '{name}' are two numbers or more, each once")
+            if levels and (len(levels) < 2 or len({level_name(level) for level in levels}) < len(levels)):
+                raise ValueError(f"the levels of '{name}' are two numbers or more, each once in six digits")
         return self
 
 
@@ -83,10 +83,9 @@ class Perturbation(Card):
         """The changes that each clip goes through, and the levels that name each: one without a name if none is."""
         listed = {name: levels for name, levels in self.levels if levels}
         combined = [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
-        return [
-            ({name: _level(level) for name, level in one.items()}, self.model_copy(update={**one, "levels": Levels()}))
-            for one in combined
-        ]
+        names = [{name: level_name(level) for name, level in one.items()} for one in combined]
+        changes = [self.model_copy(update={**one, "levels": Levels()}) for one in combined]
+        return list(zip(names, changes, strict=True))
 
 
 class CorpusCard(Card):

@@ -124,7 +124,6 @@ class _Reader:
         self.corpus = corpus
         self.licences: set[str] = set()
         self.synthetic = False
-        self._root = root
         self._links = Links(root)
         self._ids: dict[str, int] = {}  # clip id -> line
         self._groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
@@ -136,7 +135,7 @@ class _Reader:
             if not cells.get(column):
                 raise UserError(f"{place}: '{column}' is empty: every clip names its {column}")
         file, speaker = cells["file"], sys.intern(cells["speaker"])
-        self._check_path(place, file)
+        check_file(place, file, self._links)
         name = cells.get("id") or _without_extension(file)
         if cells.get("corpus"):  # written by `corpus prepare`, whose ids are whole
             name = name.removeprefix(f"{cells['corpus']}/{speaker}/")
@@ -167,24 +166,12 @@ class _Reader:
             self._groups[key] = {sys.intern(column): sys.intern(cell) for column, cell in key}
         return self._groups[key]
 
-    def _check_path(self, place: str, file: str) -> None:
-        if "\\" in file or "\0" in file:
-            raise UserError(f"{place}: file '{file!r}': write the path with forward slashes")
-        if file.startswith("/") or file[1:2] == ":" or ".." in file.split("/"):
-            raise UserError(
-                f"{place}: file '{file}' leaves the corpus folder: write a path below {self._root}, without '..'"
-            )
-        if self._links.lead_out(file):
-            raise UserError(
-                f"{place}: file '{file}' is a link out of the corpus folder {self._root}: copy the file there"
-            )
-
 
 class Links:
     """Which files below a corpus folder lead out of it once links are followed. A folder is listed once."""
 
     def __init__(self, root: Path) -> None:
-        self._root = root
+        self.root = root
         self._real_root = Path(os.path.realpath(root))
         self._known: dict[str, frozenset[str]] = {}  # folder below the root -> its files that lie elsewhere
 
@@ -198,7 +185,7 @@ class Links:
     def _leading_out(self, folder: str) -> frozenset[str]:
         """Names in a folder that lead out of the corpus once links are followed; listed once, rows being many."""
         try:
-            with os.scandir(self._root / folder) as entries:
+            with os.scandir(self.root / folder) as entries:
                 if not self._inside(folder):
                     return frozenset(entry.name for entry in entries)
                 links = [entry.name for entry in entries if entry.is_symlink()]
@@ -207,7 +194,19 @@ class Links:
         return frozenset(name for name in links if not self._inside(f"{folder}/{name}" if folder else name))
 
     def _inside(self, below: str) -> bool:
-        return Path(os.path.realpath(self._root / below)).is_relative_to(self._real_root)
+        return Path(os.path.realpath(self.root / below)).is_relative_to(self._real_root)
+
+
+def check_file(place: str, file: str, links: Links) -> None:
+    """Raise UserError, with the place that names it, for a file that does not lie below the corpus folder."""
+    if "\\" in file or "\0" in file:
+        raise UserError(f"{place}: file '{file!r}': write the path with forward slashes")
+    if file.startswith("/") or file[1:2] == ":" or ".." in file.split("/"):
+        raise UserError(
+            f"{place}: file '{file}' leaves the corpus folder: write a path below {links.root}, without '..'"
+        )
+    if links.lead_out(file):
+        raise UserError(f"{place}: file '{file}' is a link out of the corpus folder {links.root}: copy the file there")
 
 
 def _without_extension(file: str) -> str:

@@ -33,7 +33,8 @@ def perturb_files(
 
     target: a folder that holds nothing but these changes of these clips; where it exists, it is whole, and kept.
     Returns the clips with their files below it, those that fell, and the checks of the new files.
-    Raises UserError where the clips have a column already that is called as the levels are.
+    Raises UserError where the clips have a column already that is called as the levels are, and for a clip whose name
+    is none for a file.
     """
     left_out: list[LeftOut] = []
     if change.swap_speakers:
@@ -66,7 +67,7 @@ def _at(clip: Clip, levels: Mapping[str, str]) -> Clip:
 
 
 def _changed(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tuple[Clip, dict[str, CheckedAudio]]:
-    stem = clip.id.partition("/")[2]
+    stem = _stem(clip)
     further = {column: f"{stem}_{column}.wav" for column in clip.groups if column.endswith("_file")}
     sources = {f"{stem}.wav": clip.file, **{name: clip.groups[column] for column, name in further.items()}}
     audio = {}
@@ -79,6 +80,14 @@ def _changed(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tupl
             raise UserError(f"{root / source}: once changed, {checked.reason}")
         audio[name] = checked
     return replace(clip, file=f"{stem}.wav", groups={**clip.groups, **further}), audio
+
+
+def _stem(clip: Clip) -> str:
+    """The clip's files below the folder, without what their names end in. Raises UserError where they lay elsewhere."""
+    stem = clip.id.partition("/")[2]
+    if any(part in ("", ".", "..") for part in stem.split("/")) or "\\" in stem or "\0" in stem:
+        raise UserError(f"{clip.id}: changed sound is written to files called so, and this is no name of a file")
+    return stem
 
 
 def _write(source: Path, clip: Clip, change: Perturbation, path: Path) -> None:

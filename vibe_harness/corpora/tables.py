@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +95,8 @@ def _jsonl_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
 
 def _check_names(place: str, names: list[str]) -> None:
     """Refuse a column that stands twice: one of the two would be lost. Columns without a name are no matter."""
-    for name in names:
-        if name and names.count(name) > 1:
+    for name, times in Counter(names).items():
+        if name and times > 1:
             raise UserError(f"{place}: the column '{name}' stands twice: rename or remove one")
 
 

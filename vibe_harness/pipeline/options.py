@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
@@ -13,7 +13,7 @@ from vibe_harness.cards.schema import ChoicePart, ModelCard
 from vibe_harness.cards.spelling import fold
 from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.checking import check_files
-from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.corpora.manifest import Corpus, Links, check_file
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.pipeline.plan import HeardClip, HeardPart
@@ -109,9 +109,13 @@ def _with_parts(
 ) -> tuple[list[HeardClip], dict[str, BadAudio]]:
     """The clips with the audio of their options, each file checked once; and those of which an option is no audio.
 
-    What stands for a clip's sound, its length and its digest, then covers the options.
+    What stands for a clip's sound, its length and its digest, then covers the options. Raises UserError for an option
+    outside of the corpus folder.
     """
     columns = [str(option.audio) for option in choice.options.values()]
+    links = Links(corpus.root)
+    for one, column in product(heard, columns):
+        check_file(f"{one.clip.id}, column '{column}'", one.clip.groups[column], links)
     files = list(dict.fromkeys(chain.from_iterable([one.clip.groups[column] for column in columns] for one in heard)))
     checks: dict[str, CheckedAudio | BadAudio] = {}
     with progress.stage("checking options", len(files)) as tick:
