@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RESAMPLES = 2_000
+FEWEST = 10
+"""Questions under which there is no interval: samples of so few are too much alike to say how sure a figure is."""
 SHUFFLES = 400
 
 
@@ -54,7 +56,7 @@ def accuracy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         "chance": 100 / len(frame.attrs["options"]),
     }
     value = 100 * float(right.mean())
-    return [Score(metric="accuracy", value=value, interval=_interval(shares), detail=detail)]
+    return [Score(metric="accuracy", value=value, interval=_interval(shares, weights), detail=detail)]
 
 
 def question_entropy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -73,7 +75,7 @@ def question_entropy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     }
     counts = np.bincount(answers.question, minlength=len(found))
     detail = {"by_group": means, "questions": len(found), "answers_a_question": [int(counts.min()), int(counts.max())]}
-    interval = _interval(weighted_mean(found, weights))
+    interval = _interval(weighted_mean(found, weights), weights)
     return [Score(metric="question_entropy", value=float(np.nanmean(found)), interval=interval, detail=detail)]
 
 
@@ -88,7 +90,8 @@ def apes_metric(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     if not np.isfinite(found).any():
         return [Score(metric="apes", undefined="no question has readable answers at two levels")]
     value = float(np.nanmean(found))
-    interval = _interval(weighted_mean(found, resampled(len(found), RESAMPLES, settings.seed)))
+    weights = resampled(len(found), RESAMPLES, settings.seed)
+    interval = _interval(weighted_mean(found, weights), weights)
     floor = _floor(answers, answers.item, lambda one: float(np.nanmean(apes(one))), settings)
     within = f"answers within {items}"
     return [_with_floor(Score(metric="apes", value=value, interval=interval), floor, value, within)]
@@ -135,7 +138,8 @@ def _kappa(
     if not np.isfinite(value):
         return Score(metric=metric, undefined="all answers are the same option, or no item has two levels to compare")
     questions = int(answers.question.max()) + 1
-    interval = _interval(statistic(answers, resampled(questions, RESAMPLES, settings.seed)))
+    weights = resampled(questions, RESAMPLES, settings.seed)
+    interval = _interval(statistic(answers, weights), weights)
     floor = _floor(answers, within, lambda one: float(statistic(one)[0]), settings)
     detail = {"items": f"{items} (levels of the variable are the raters)"}
     return _with_floor(Score(metric=metric, value=value, interval=interval, detail=detail), floor, value, words)
@@ -165,7 +169,10 @@ def _codes(names: pd.Series[Any]) -> NDArray[np.int64]:
     return np.unique(names.astype(str).to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
-def _interval(samples: Floats) -> tuple[float, float] | None:
+def _interval(samples: Floats, weights: Floats) -> tuple[float, float] | None:
+    """Of samples (B,) over questions with weights (B, Q)."""
+    if weights.shape[1] < FEWEST:
+        return None
     there = samples[np.isfinite(samples)]
     return (float(np.quantile(there, 0.025)), float(np.quantile(there, 0.975))) if len(there) else None
 

@@ -165,4 +165,4 @@ def _worse(one: Compared, scored: Sequence[TaskResult | None]) -> tuple[Verdict,
     left_out -= {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
     if left_out:
         return "cannot tell", f"{shown}, without {', '.join(sorted(left_out))}, which have no score in both runs"
-    return "held", shown
+    return "held", shown + (f"; growth by up to {high:.1f} is not ruled out" if high > 0 else "")
