@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +66,18 @@ def test_figures_are_drawn_whoever_reads_their_names(vibe):
     vibe("score", "out", "--tau", "1", "--permutations", "19")
     assert unread(vibe, "report", "out", "--figures", "figures") == 0
     assert len(list((vibe.folder / "figures").iterdir())) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["score", "--help"]])
+def test_help_that_finds_the_disk_full_is_a_line(arguments, capsys):
+    with (
+        Path("/dev/full").open("w", encoding="utf-8") as full,
+        contextlib.redirect_stdout(full),
+        pytest.raises(SystemExit) as end,
+    ):
+        main(arguments)
+    assert end.value.code == 2 and "No space left" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -144,15 +155,27 @@ def test_a_run_into_head_is_finished(vibe):
     assert run.wait() in (0, 1) and (vibe.folder / "out" / "report.html").is_file()
 
 
+SCORES_FOR_EVER = """
+import sys, time
+from vibe_harness.cli.main import main
+from vibe_harness.pipeline import run
+
+def score_run(*_):
+    print("scoring now", file=sys.stderr, flush=True)
+    time.sleep(3600)
+
+run.score_run = score_run
+main()
+"""
+
+
 @pytest.mark.slow
 def test_ctrl_c_as_a_person_types_it(vibe):
     run = subprocess.Popen(
-        [sys.executable, "-m", "vibe_harness", *RUN, "--permutations", "3000000", "--output-path", "new"],
+        [sys.executable, "-c", SCORES_FOR_EVER, *map(str, RUN), "--output-path", "new"],
         cwd=vibe.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=hears_interrupts, text=True,
     )  # fmt: skip
-    while not (vibe.folder / "new" / "observations.parquet").exists():
-        assert run.poll() is None
-        time.sleep(0.05)
+    assert run.stderr is not None and any("scoring now" in line for line in run.stderr)
     run.send_signal(signal.SIGINT)
-    _, error = run.communicate()
-    assert run.returncode in (130, -signal.SIGINT) and "12 answers and 12 readings are kept in new" in error
+    error = run.stderr.read()
+    assert run.wait() in (130, -signal.SIGINT) and "12 answers and 12 readings are kept in new" in error

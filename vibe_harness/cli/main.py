@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -129,8 +130,10 @@ def _status(args: list[str]) -> int:
         status = _told(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         status = _told("stopped", 130)
-    except BrokenPipeError:  # of help or a question, which click prints by itself
-        status = _told("standard output was closed before all was printed", 2)
+    except OSError as error:  # of help or a question, which click prints by itself
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        status = _told(f"not all could be printed or written: {error.strerror}", 2)
     if why := printed():  # results are stored: nothing but their printing failed
         status = _told(f"standard output: {why}", 2)
     return status
