@@ -61,6 +61,7 @@ class Script:
     at_once: int | None = None  # more requests than this at one time get a 429
     drop_audio: bool = False  # answer as if no clip had come
     ignore_schema: bool = False
+    moved: str | None = None  # every question is sent on to this address
     listing: int | None = None  # status in place of the list of models
     body: str | None = None  # every reply, in Latin-1
     port: int = 0  # any free one where 0
@@ -205,6 +206,8 @@ class Server:
             return locked
         if self.script.models is not None and question.model not in self.script.models:
             return _error(404, f"The model `{question.model}` does not exist.")
+        if self.script.moved is not None:
+            return web.Response(status=307, headers={"Location": self.script.moved})
         if self.script.body is not None:
             return self._raw()
         if self.script.at_once is not None and self.now > self.script.at_once:

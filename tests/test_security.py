@@ -125,6 +125,10 @@ def test_a_study_cannot_give_the_word(vibe):
         "{% import '../tasks/mine.yaml' as x %}",
         "{% for i in range(10**9) %}a{% endfor %}",
         "{{ 'a' * 10**9 }}",
+        "{{ 2 ** (10 ** 7) }}",
+        "{{" + "(" * 5_000 + "1" + ")" * 5_000 + "}}",
+        "{% if 1 %}" * 500 + "x" + "{% endif %}" * 500,
+        "{% for i in [1] %}" * 40 + "x" + "{% endfor %}" * 40,
         "{% set n = namespace(s='a') %}{% for i in range(30) %}{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s }}",
     ],
 )

@@ -115,6 +115,13 @@ def test_a_body_that_no_reader_takes_is_an_error(body: str) -> None:
     assert response.outcome is Outcome.ERROR and response.error
 
 
+def test_no_clip_follows_a_server_that_sends_it_elsewhere() -> None:
+    with Loopback() as other, Loopback(moved=f"{other.url}/chat/completions") as server:
+        with pytest.raises(EngineError, match=f"sends on to {other.url}/chat/completions: name that address"):
+            answers(server.url, [ask(1, tone(200))])
+        assert not other.seen()["heard"]
+
+
 ECHOES = [
     {"error": {"message": "KEY"}},
     {"error": {"message": "x" * 290 + "KEY"}},

@@ -123,7 +123,8 @@ class OpenAIEngine(ServerEngine):
             api_key=self._key or "none",
             max_retries=0,
             timeout=self.connection.timeout_s,
-            http_client=openai.DefaultAioHttpClient(),  # a third less processor time a call than the default
+            # A third less processor time a call than the default. Clips go to the address that was named, no other.
+            http_client=openai.DefaultAioHttpClient(follow_redirects=False),
         )
 
     def _prepare(self, request: Request) -> dict[str, Any]:
@@ -181,6 +182,9 @@ class OpenAIEngine(ServerEngine):
         status, said = error.status_code, hidden(_said(error), self._key)
         if status == 401 or (status == 403 and not self._answered):
             raise EngineError(self._key_trouble(status, said))
+        if 300 <= status < 400:
+            there = hidden(error.response.headers.get("location", "elsewhere"), self._key)
+            raise EngineError(f"{self._where} sends on to {there}: name that address, if clips may go there")
         if status == 402 or error.code == "insufficient_quota":
             raise EngineError(f"{self._where}: the account has no credit left: {said}")
         if status == 404:

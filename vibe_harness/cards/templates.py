@@ -18,6 +18,7 @@ from vibe_harness.cards.text_file import read_text
 from vibe_harness.errors import UserError
 
 LONGEST = 1_000_000  # letters of a rendered template
+_TOO_MUCH = (ValueError, RecursionError, SyntaxError)  # for Python: a number too long to write, blocks nested too deep
 ROOM = 1 << 28  # bytes that the first rendering of a template may take
 
 
@@ -110,7 +111,7 @@ class TemplateSet:
             raise UserError(f"{find_file(self.roots, name)}: {error.message}") from None
         except MemoryError:
             raise self._too_long(name) from None
-        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        except (TypeError, ArithmeticError, LookupError, AttributeError, *_TOO_MUCH) as error:
             raise UserError(f"{find_file(self.roots, name)}: {type(error).__name__}: {error}") from None
         if not text:
             raise UserError(f"{find_file(self.roots, name)}: renders to nothing")
@@ -147,6 +148,8 @@ class TemplateSet:
             raise self._too_long(name) from None
         except jinja2.TemplateSyntaxError as error:  # or no such filter or test
             raise UserError(f"{path}:{error.lineno}: {error.message}") from None
+        except _TOO_MUCH as error:
+            raise UserError(f"{path}: {type(error).__name__}: {error}") from None
 
 
 @contextmanager
