@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import os
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_text(tmp_path / "none")
     with pytest.raises(UserError, match="cannot be read"):
         read_text(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.yaml")
+    with pytest.raises(UserError, match="a pipe or a device"):
+        read_text(tmp_path / "x.yaml")

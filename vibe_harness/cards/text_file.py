@@ -10,6 +10,8 @@ from vibe_harness.errors import UserError
 
 def read_text(path: Path) -> str:
     """The text of a file, without a byte order mark. Raises UserError where it cannot be read or is not UTF-8."""
+    if path.is_fifo() or path.is_char_device():  # which may have no end, or be waited for, for ever
+        raise UserError(f"{path}: a pipe or a device, not a file")
     try:
         data = path.read_bytes()
     except FileNotFoundError:
