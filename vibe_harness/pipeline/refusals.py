@@ -96,5 +96,6 @@ def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip
         if found.setdefault(clip.speaker, group) != group:
             raise UserError(
                 f"corpus '{corpus.name}': speaker '{clip.speaker}' stands in two groups of '{column}' "
-                f"({found[clip.speaker]}, {group}; {clip.file}): a speaker belongs to one, mend the manifest"
+                f"({found[clip.speaker]}, {group}; {clip.file}): a speaker belongs to one: choose another "
+                "--dimension, or mend the manifest"
             )
