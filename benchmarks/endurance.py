@@ -134,7 +134,7 @@ def main() -> None:
             grown = last / first
             print(f"  memory after {stage}: {first:.0f} MB over the first fifth of cells, {last:.0f} over the last")
         print(f"  last fifth over first, after scoring: {grown:.2f}; aim {GROWTH}")
-        print(f"  peak of all: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+        print(f"  peak of all: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.0f} MB")
         bytes_of: Counter[str] = Counter()
         for cell in cells:
             bytes_of.update({path.name: path.stat().st_size for path in cell.folder.iterdir()})

@@ -140,7 +140,7 @@ def corpus_rows(corpus: Corpus, permutations: int, timed: int) -> None:
 
 def memory() -> float:
     """Largest resident memory of this process so far, in GB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 
 
 def leaderboard(models: int, permutations: int) -> None:
