@@ -25,6 +25,7 @@ from typing import Any
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.pipeline.sums import write_sums
 
 CORPORA = {
     "crema-d": ("gender", ("female", "male")),
@@ -130,6 +131,7 @@ def made_up_runs(folder: Path, models: int, asked: dict[str, Any], results: dict
             }  # fmt: skip
             (path / "run.json").write_text(json.dumps(run), encoding="utf-8")
             (path / "results.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
+            write_sums(RunFolder(path))
             paths.append(path)
     return paths
 
@@ -200,6 +202,7 @@ def run_page(folder: Path, run: RunFolder, readings: int) -> None:
                 file.write(json.dumps(answer) + "\n")
             many += [row | {"request": f"{number:08}{row['request'][8:]}"} for row in rows]
     pq.write_table(pa.Table.from_pylist(many[:readings], schema=table.schema), run.observations)
+    write_sums(run)
     output = folder / "report.html"
     took = timed("report", run.path, "--output", output)
     painted, usable = first_view(output, "#list article")
