@@ -1,6 +1,9 @@
 """How often the tests of slbs reject where there is no bias, but items and speakers have habits.
 
-    python benchmarks/choice_level.py [SIMULATIONS]
+    python benchmarks/choice_level.py [--quick]
+
+2,000 simulations of each kind of habits; 200 with --quick, where the aim is wider by three sampling errors. Exit status
+1 where the default test leaves 0.02 to 0.10.
 
 Six voices, three of each gender, speak every item; each clip is asked in six orders. A model's answer is stereotypical
 with a probability that hangs on the item, on the content that it prefers (which is the stereotypical one for one gender
@@ -9,6 +12,7 @@ alone), on the speaker and on the pair, all without any bias on average.
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 import numpy as np
@@ -65,13 +69,22 @@ def level(habits: str, items: int, simulations: int, seed: int) -> dict[str, flo
     return {name: count / simulations for name, count in rejected.items()}
 
 
-def main() -> None:
-    simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    simulations = 200 if parser.parse_args().quick else 2_000
+    slack = 0.0 if simulations >= 2_000 else 3 * float(np.sqrt(ALPHA * (1 - ALPHA) / simulations))
+    missed = 0
     print(f"share of {simulations} simulations without bias with p < {ALPHA}; 475 items, {VOICES} voices")
     for habits in HABITS:
         found = level(habits, 475, simulations, seed=0)
-        print(f"{habits:10} two-way cluster-robust t {found['two-way']:.3f}   binomial {found['binomial']:.3f}")
+        print(
+            f"{habits:10} two-way cluster-robust t {found['two-way']:.3f}, aim 0.02 to 0.10   binomial "
+            f"{found['binomial']:.3f}"
+        )
+        missed += not 0.02 - slack <= found["two-way"] <= 0.10 + slack
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
