@@ -263,7 +263,7 @@ def _columns(corpus: str) -> set[str]:
         return {name for clip in find_corpus(corpus).clips for name in clip.groups}
     card, _ = load_corpus_card(corpus)
     known = _columns(card.base) if card.base else set(IMPORTERS.get(str(card.importer)).columns)
-    levels = {name for name, levels in card.perturb.levels if levels} if card.perturb else set()
+    levels = card.perturb.levels.listed if card.perturb else ()
     return {*known, *(f"{column}_group" for column in card.bands), *levels} if known else set()
 
 

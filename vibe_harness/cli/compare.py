@@ -67,10 +67,13 @@ def command(
     if before is None and not limits:
         raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
     comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
-    gates = limit_gates(read_scored(RunFolder(runs[-1])), limits, runs[-1]) if limits else []
-    if comparison is not None and no_worse_than is not None:
-        scored = read_scored(RunFolder(no_worse_than)), read_scored(RunFolder(runs[-1]))
-        gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1])
+    gates: list[Gate] = []
+    if limits or no_worse_than is not None:
+        after = read_scored(RunFolder(runs[-1]))
+        gates += limit_gates(after, limits, runs[-1])
+        if comparison is not None and no_worse_than is not None:
+            scored = read_scored(RunFolder(no_worse_than)), after
+            gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1])
     if as_json:
         _print_json(comparison, gates)
     else:

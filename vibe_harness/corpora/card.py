@@ -52,10 +52,15 @@ class Levels(Card):
 
     @model_validator(mode="after")
     def _are_levels(self) -> Levels:
-        for name, levels in self:
-            if levels and (len(levels) < 2 or len({level_name(level) for level in levels}) < len(levels)):
+        for name, levels in self.listed.items():
+            if len(levels) < 2 or len({level_name(level) for level in levels}) < len(levels):
                 raise ValueError(f"the levels of '{name}' are two numbers or more, each once in six digits")
         return self
+
+    @property
+    def listed(self) -> dict[str, list[float]]:
+        """What has levels -> these."""
+        return {name: levels for name, levels in self if levels}
 
 
 class Perturbation(Card):
@@ -74,14 +79,14 @@ class Perturbation(Card):
     def _does_something(self) -> Perturbation:
         if self == Perturbation.model_construct():
             raise ValueError("nothing is changed: set one of its fields")
-        for name, levels in self.levels:
-            if levels and getattr(self, name) != 1.0:
+        for name in self.levels.listed:
+            if getattr(self, name) != 1.0:
                 raise ValueError(f"'{name}' is one number or has levels, not both")
         return self
 
     def changes(self) -> list[tuple[dict[str, str], Perturbation]]:
         """The changes that each clip goes through, and the levels that name each: one without a name if none is."""
-        listed = {name: levels for name, levels in self.levels if levels}
+        listed = self.levels.listed
         combined = [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
         names = [{name: level_name(level) for name, level in one.items()} for one in combined]
         changes = [self.model_copy(update={**one, "levels": Levels()}) for one in combined]

@@ -13,7 +13,7 @@ import numpy as np
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.templates import TemplateSet
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.metrics.registry import GROUP_PREFIX, Settings
+from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.extract import ExtractionKeys
 from vibe_harness.pipeline.ids import Planned
 from vibe_harness.pipeline.observe import observation_tables
@@ -21,8 +21,7 @@ from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import Results, to_json
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.pipeline.score import score_run
-from vibe_harness.pipeline.tables import column_names, rows_of
-from vibe_harness.records import Clip
+from vibe_harness.pipeline.tables import column_names, read_clips, rows_of
 
 CLOSE = 1e-9  # two machines may differ in a float's last digits, and no figure is told with so many
 
@@ -32,7 +31,7 @@ def differing_observations(folder: RunFolder, record: RunRecord, extractor: Mapp
 
     extractor: its identity, as run.json has it. Raises UserError where a file cannot be read.
     """
-    clips = {clip.id: clip for clip in _clips(folder.clips)}
+    clips = {clip.id: clip for clip in read_clips(folder.clips)}
     tasks = {task.card.task: _task(task) for task in record.tasks}
     keys = ExtractionKeys(extractor, tasks)
     names = column_names(folder.observations)
@@ -52,20 +51,6 @@ def _task(record: TaskRecord) -> Task:
     return Task(
         record.card, Path(), TemplateSet([]), record.sources or {}, record.aliases, record.digest, record.digest
     )
-
-
-def _clips(path: Path) -> Iterator[Clip]:
-    """What `tables.write_clips` wrote. Raises UserError where it is missing or damaged."""
-    groups = [name for name in column_names(path) if name.startswith(GROUP_PREFIX)]
-    for clip, file, speaker, text, sentence, *found in rows_of(
-        path, ["clip", "file", "speaker", "text", "sentence_id", *groups]
-    ):
-        named = {
-            name.removeprefix(GROUP_PREFIX): group
-            for name, group in zip(groups, found, strict=True)
-            if group is not None
-        }
-        yield Clip(clip, file, speaker, named, text, sentence)
 
 
 def _digests(rows: Iterable[tuple[Any, ...]], place: int, planned: Planned) -> tuple[np.ndarray[Any, Any], int]:

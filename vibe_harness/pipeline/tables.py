@@ -15,6 +15,7 @@ from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.ids import Place, Planned
 from vibe_harness.pipeline.plan import HeardClip, clips_digest
+from vibe_harness.records import Clip
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,12 +80,24 @@ def count_requests(path: Path) -> int | None:
 
 def read_clips_digest(path: Path) -> str:
     """The digest of the clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
+    return clips_digest((clip, waveform, groups) for (clip, waveform), groups in _clip_rows(path, ["clip", "waveform"]))
+
+
+def read_clips(path: Path) -> Iterator[Clip]:
+    """The clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
+    for (clip, file, speaker, text, sentence), groups in _clip_rows(
+        path, ["clip", "file", "speaker", "text", "sentence_id"]
+    ):
+        yield Clip(clip, file, speaker, groups, text, sentence)
+
+
+def _clip_rows(path: Path, columns: list[str]) -> Iterator[tuple[list[Any], dict[str, str]]]:
+    """Some columns of each clip, and its groups, those that it has."""
     dimensions = [name for name in column_names(path) if name.startswith(GROUP_PREFIX)]
     names = [name.removeprefix(GROUP_PREFIX) for name in dimensions]
-    return clips_digest(
-        (clip, waveform, {name: group for name, group in zip(names, groups, strict=True) if group is not None})
-        for clip, waveform, *groups in rows_of(path, ["clip", "waveform", *dimensions])
-    )
+    for row in rows_of(path, [*columns, *dimensions]):
+        found, groups = row[: len(columns)], row[len(columns) :]
+        yield list(found), {name: group for name, group in zip(names, groups, strict=True) if group is not None}
 
 
 def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
