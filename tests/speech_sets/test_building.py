@@ -90,6 +90,17 @@ def test_a_second_build_speaks_nothing_and_a_changed_text_alone(write_set: Write
     assert (out / "audio" / "bob" / "2_question.wav").is_file()
 
 
+def test_what_a_killed_build_left_half_written_is_cleared_away(write_set: WriteSet, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "audio" / "amy").mkdir(parents=True)
+    left = [out / "audio" / "amy" / ".1_option_a.wav.12345.part", out / ".manifest.csv.12345.part"]
+    not_ours = out / ".film.mp4.12345.part"
+    for path in (*left, not_ours):
+        path.write_bytes(b"RIFF")
+    built(write_set(), out)
+    assert not any(path.exists() for path in left) and not_ours.exists()
+
+
 @pytest.mark.slow
 def test_a_killed_build_goes_on_to_the_same_files(write_set: WriteSet, tmp_path: Path) -> None:
     rows = "".join(f"{n},Question number {n} of many?,Yes,No,A,s\n" for n in range(40))

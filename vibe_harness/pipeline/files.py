@@ -34,6 +34,15 @@ def written_aside(path: Path) -> Iterator[Path]:
             aside.unlink(missing_ok=True)
 
 
+def clear_aside(folder: Path, name: str = "*") -> None:
+    """Remove what killed processes left half written in a folder whose lock the caller holds.
+
+    name: the file's, or all files', where the folder holds nobody else's.
+    """
+    for part in folder.glob(f".{name}.*{PART}"):
+        part.unlink(missing_ok=True)
+
+
 def write_json(path: Path, data: Any) -> None:
     """Write data as indented JSON. NaN is refused: it is not JSON, and never a result."""
     with written_aside(path) as aside:

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import PART, checked_document, read_json, write_json
+from vibe_harness.pipeline.files import checked_document, clear_aside, read_json, write_json
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.words import Modality
 from vibe_harness.records import AnswerBy
@@ -131,8 +131,7 @@ class RunFolder:
             raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
         try:
             for whole in (*self.summed(), self.sums, self.page):
-                for part in self.path.glob(f".{whole.name}.*{PART}"):  # a killed process left it
-                    part.unlink(missing_ok=True)
+                clear_aside(self.path, whole.name)
             yield
         finally:
             lock.release()

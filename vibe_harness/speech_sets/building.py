@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.files import clear_aside, written_aside
 from vibe_harness.pipeline.generate import Tick
 from vibe_harness.speech_sets.card import PART, SpeechSet
 from vibe_harness.speech_sets.rating import draw, rated, write_sheet
@@ -21,6 +21,7 @@ from vibe_harness.speech_sets.screening import screened, shares, write_screening
 from vibe_harness.speech_sets.synthesis import SpokenClip, open_voice, spoken_clips
 from vibe_harness.speech_sets.texts import spoken_texts, write_review
 
+REVIEW, MANIFEST, SCREENING, RATING = TABLES = ("review.csv", "manifest.csv", "screening.csv", "rating.csv")
 Stage = Callable[[str, int], AbstractContextManager[Tick]]
 
 
@@ -47,6 +48,10 @@ def build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -
         output.mkdir(parents=True, exist_ok=True)
         lock = FileLock(output / ".lock", timeout=0)
         with lock:
+            for name in TABLES:
+                clear_aside(output, name)
+            for folder in (output / "audio").glob("*"):
+                clear_aside(folder)
             return _build(speech_set, output, cards, stage)
     except Timeout:
         raise UserError(f"{output}: another process is building there: wait for it, or name another folder") from None
@@ -62,10 +67,10 @@ def _build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) 
         open_recogniser(recognition)
     with stage("rewriting", len(speech_set.items) * len(card.texts)) as tick:
         texts = spoken_texts(speech_set, output, cards, tick)
-    flagged = write_review(output / "review.csv", texts) if card.rewrite else None
+    flagged = write_review(output / REVIEW, texts) if card.rewrite else None
     with stage("speaking", _count(speech_set)) as tick:
         clips = spoken_clips(speech_set, texts, output, tick)
-    _write_manifest(output / "manifest.csv", speech_set, clips)
+    _write_manifest(output / MANIFEST, speech_set, clips)
     built = Built(
         texts=len(texts),
         flagged=flagged,
@@ -78,10 +83,10 @@ def _build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) 
     with stage("transcribing", len(clips) * len(card.recognisers)) as tick:
         heard = transcripts(card.recognisers, clips, output, tick)
     rows = screened(clips, heard, card.error_unit)
-    write_screening(output / "screening.csv", rows, heard)
+    write_screening(output / SCREENING, rows, heard)
     rotate = card.rating.rotate
     cells = {item.id: item.row[rotate] for item in speech_set.items} if rotate else {}
-    sheet = output / "rating.csv"
+    sheet = output / RATING
     sample = write_sheet(sheet, draw(rows, card.rating, cells, card.texts[0]))
     return Built(built.texts, flagged, built.mended, built.clips, built.hours, shares(rows), sample, rated(sheet))
 
