@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -120,10 +119,8 @@ def draw_items(clips: Sequence[Clip], limit: int, column: str, seed: int) -> lis
     items: dict[str, list[int]] = {}
     for index, clip in enumerate(clips):
         items.setdefault(clip.groups.get(column, clip.id), []).append(index)
-    order = list(items)
-    random.Random(seed).shuffle(order)
     drawn: list[int] = []
-    for item in order:
+    for item in sorted(items, key=lambda item: digest([seed, item])):
         if len(drawn) >= limit:
             break
         drawn += items[item]
