@@ -212,6 +212,21 @@ def test_splits_that_leave_a_half_without_values_say_so() -> None:
     assert found == {EMPTY_HALF, NEEDED_IN_HALF}
 
 
+def test_splits_without_an_error_are_passed_over_where_there_are_others() -> None:
+    # Four of eight speakers of group 0 have values: split two and two, each half has some whoever is left out.
+    table = [[5, 5], [4, 1], [2, 6], [3, 3], *[[0, 0]] * 4, *[[2, 2], [3, 1], [3, 2], [4, 2]] * 2]
+    design = Design.of([0] * 8 + [1] * 8)
+    for seed in range(10):
+        words = random_words(seed)
+        halves = np.stack([_halves(design, words) for _ in range(SPLITS)])
+        steady = halves[(halves[:, :4].sum(axis=1) == 2)]
+        scores, left_out = _split_scores(Table.of(table, 16), design, steady)
+        found = cross_fitted(Table.of(table, 16), design, seed=seed)
+        assert 0 < len(steady) < SPLITS and found.value == pytest.approx(scores.mean())
+        np.testing.assert_allclose(found.left_out, left_out.mean(axis=0))
+        assert bracket([table], design.groups, seed=seed).mean.interval is not None
+
+
 def test_nan_is_refused() -> None:
     with pytest.raises(UserError):
         bracket([np.full((2, 2), np.nan)], [0, 1])

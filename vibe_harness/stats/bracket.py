@@ -226,15 +226,19 @@ def raw_score(table: Table, design: Design) -> Statistic:
 
 
 def cross_fitted(table: Table, design: Design, splits: int = SPLITS, seed: int = 0) -> Statistic:
-    """The lower end of the bracket, averaged over the splits in which every group has values in both halves."""
+    """The lower end of the bracket, averaged over the splits in which every group has values in both halves, whichever
+    speaker is left out; where there is no such split, over those in which it has them with all speakers, and then
+    without an error. Which splits these are hangs on who has values and not on what they are."""
     words = random_words(seed)
     halves = np.stack([_halves(design, words) for _ in range(splits)])
     chunk = max(ELEMENTS // (design.groups.size * design.group_count * table.counts[0].size), 1)
     parts = [_split_scores(table, design, halves[start : start + chunk]) for start in range(0, splits, chunk)]
     scores, left_out = (np.concatenate(part) for part in zip(*parts, strict=True))
-    usable = np.isfinite(scores)
-    if not usable.any():
+    defined = np.isfinite(scores)
+    if not defined.any():
         return Statistic(np.nan, left_out[0])
+    steady = defined & np.isfinite(left_out).all(axis=1)
+    usable = steady if steady.any() else defined
     return Statistic(float(scores[usable].mean()), left_out[usable].mean(axis=0))
 
 
