@@ -105,8 +105,8 @@ def bound(task: Task, variant: str, clip: Clip) -> Task:
     return replace(task, offered=dict(offers(task.card.choice, style, clip))[variant])
 
 
-def asked_of(task: Task, clip: Clip) -> int:
-    """How many orders a clip is asked in; 1 for a task without options."""
+def times_asked(task: Task, clip: Clip) -> int:
+    """In how many orders a prompt asks of a clip; 1 for a task without options."""
     choice = task.card.choice
     return 1 if choice is None else sum(1 for _ in offers(choice, "", clip))
 

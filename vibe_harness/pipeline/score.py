@@ -21,6 +21,7 @@ from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Res
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
 from vibe_harness.pipeline.tables import column_names, read_column, rows_asked, unreadable
 from vibe_harness.records import Outcome, Reading, Score, parts_of
+from vibe_harness.stats.adjust import ALPHA, adjusted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
-ALPHA = 0.05
 COLUMNS = [
     "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
 ]  # fmt: skip
@@ -284,14 +284,11 @@ def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Setting
         tables.append(counts)
     strata = strata_codes(frame, speakers, settings.speaker_strata)
     tests = coverage_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
-    tested = [(name, test) for name, test in zip(names, tests, strict=True) if test.p_value is not None]
-    if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for _, test in tested):
-        return []
-    from scipy.stats import false_discovery_control  # takes half a second to import
-
-    adjusted = false_discovery_control([test.p_value for _, test in tested])
+    if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for test in tests):
+        return []  # without adjusting, for which scipy takes half a second to import
+    p_values = adjusted([test.p_value for test in tests], [None] * len(tests))
     return [
         f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"
-        for (name, test), p in zip(tested, adjusted, strict=True)
-        if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p < ALPHA
+        for name, test, p in zip(names, tests, p_values, strict=True)
+        if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p is not None and p < ALPHA
     ]
