@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.corpora.layouts import crema_d
+from vibe_harness.corpora import preparing
 from vibe_harness.corpora.audio import check_audio, decode
 from vibe_harness.corpora.card import Perturbation, load_corpus_card
 from vibe_harness.corpora.checking import check_clips, describe_faults
+from vibe_harness.corpora.importing import LeftOut
 from vibe_harness.corpora.perturbed_files import perturb_files
 from vibe_harness.corpora.perturbing import perturbed, swap_speakers
 from vibe_harness.corpora.preparing import prepare
@@ -138,6 +140,21 @@ def test_speakers_swapped_by_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         np.testing.assert_allclose(one.samples, two.samples, atol=1e-7)
 
 
+def test_sound_that_was_swapped_otherwise_before_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody_swapped(clips: list[Clip], seed: int) -> tuple[list[Clip], list[LeftOut]]:
+        return clips, []
+
+    with monkeypatch.context() as before:
+        before.setattr(preparing, "swap_speakers", nobody_swapped)
+        _derived(tmp_path, monkeypatch, "{swap_speakers: true}")
+    prepare(*load_corpus_card(str(tmp_path / "new.yaml")), None, tmp_path / "data" / "corpora" / "new")
+    base, new = find_corpus("crema-d"), find_corpus("new")
+    for mine, own in zip(new.clips, base.clips, strict=True):
+        one, two = decode(base.path(own)), decode(new.path(mine))
+        assert isinstance(one, Waveform) and isinstance(two, Waveform)
+        assert len(one.samples) != len(two.samples) or not np.allclose(one.samples, two.samples)
+
+
 def test_changed_sound_is_written_once_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _derived(tmp_path, monkeypatch, "{loudness: 0.5}")
     first = find_corpus("new")
@@ -195,5 +212,5 @@ def test_changed_sound_stays_in_its_folder(name: str, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "x.wav", TONE.samples, RATE)
     target = tmp_path / "deep" / "er" / "sound"
     with pytest.raises(UserError, match="no name of a file"):
-        perturb_files(tmp_path, [Clip(name, "x.wav", "s", {})], Perturbation(loudness=0.5), 0, target, lambda _: None)
+        perturb_files(tmp_path, [Clip(name, "x.wav", "s", {})], Perturbation(loudness=0.5), target, lambda _: None)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["x.wav"]

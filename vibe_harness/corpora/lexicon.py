@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from vibe_harness.corpora.tables import read_text
+from vibe_harness.cards.text_file import read_text
 from vibe_harness.errors import UserError
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
