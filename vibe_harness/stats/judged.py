@@ -47,7 +47,10 @@ def share_right(right: ArrayLike, judged: ArrayLike, *, resamples: int = 10_000,
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """first - second of two shares of the same judgments, its 95 % interval, and a test that there is none."""
+    """first - second of two shares of the same judgments, its 95 % interval, and a test that there is none.
+
+    None where nothing was judged.
+    """
 
     value: float | None
     interval: tuple[float, float] | None
@@ -61,21 +64,18 @@ def paired_difference(
 
     first, second, judged: (R,), right readings of either and attributes judged for both, of each response. Interval:
     percentile bootstrap over whole responses, exact as that of `share_right` where all responses have the same
-    difference; none where the two never differ. Test: were the two exchangeable, the sign of each response's difference
-    could as well be the other one (Fisher's randomisation of paired data); p = (b + 1)/(m + 1), two-sided, m being
-    `resamples`.
+    difference: where the two never differ, up to 1 - 0.025^(1/R) of all responses could, either way. Test: were the two
+    exchangeable, the sign of each response's difference could as well be the other one (Fisher's randomisation of
+    paired data); p = (b + 1)/(m + 1), two-sided, m = resamples.
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     pairs = _responses(difference, judged)
     if not len(pairs):
         return Difference(None, None, None)
     value = float(pairs[:, 0].sum() / pairs[:, 1].sum())
-    apart = pairs[pairs[:, 0] != 0, 0]
-    if not len(apart):
-        return Difference(0.0, None, 1.0)
-    words = random_words(seed, 1)
-    drawn = np.concatenate([(2 * picks(words, 2, shape) - 1) @ apart for shape in _portions(resamples, len(apart))])
-    reached = int((np.abs(drawn) >= abs(apart.sum()) - 1e-9).sum())
+    words, differences = random_words(seed, 1), pairs[:, 0]
+    drawn = [(2 * picks(words, 2, shape) - 1) @ differences for shape in _portions(resamples, len(pairs))]
+    reached = int((np.abs(np.concatenate(drawn)) >= abs(differences.sum()) - 1e-9).sum())
     interval = _interval(pairs, resamples, seed)
     if _alike(pairs):
         unlike = _unlike(len(pairs))
