@@ -22,7 +22,7 @@ EVALUATE = "evaluate:"  # before the name or path of a metric of Hugging Face `e
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person may set about scoring."""
+    """What a person may set about scoring. Raises UserError for numbers that are too small."""
 
     tau: int = 10  # a value enters where it is seen at least so often over all groups (VIBE, section on nTVD)
     permutations: int = 10_000
@@ -32,6 +32,10 @@ class Settings:
     strata: tuple[str, ...] = ()  # columns that vary from clip to clip: evened out where unbalanced (metrics.balance)
     trust_remote_code: bool = False  # run the Python code of an "evaluate:" metric that a card names
     also_test: tuple[str, ...] = ()  # published tests beside the default one: names of metrics.published.TESTS
+
+    def __post_init__(self) -> None:
+        if self.tau < 1 or self.permutations < 1 or self.seed < 0:
+            raise UserError("--tau and --permutations: at least 1 each; --seed: at least 0")
 
 
 def strata_for(dimension: str, declared: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
