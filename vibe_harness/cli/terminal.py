@@ -53,6 +53,7 @@ def exit_code(results: Sequence[Results]) -> int:
 def print_results(results: Results, folder: Path) -> None:
     """Print the scores of a run as a table, with null band, test and coverage, and every warning in words."""
     from vibe_harness.cli.choice_table import HEADINGS, choice_rows, is_choice
+    from vibe_harness.report.html import no_intervals
 
     choice = [task for task in results.tasks if is_choice(task)]
     _print_title(results)
@@ -66,8 +67,8 @@ def print_results(results: Results, folder: Path) -> None:
         echo(f"{task.task} by {task.dimension}: {mark}{counts}")
         for warning in task.warnings:
             echo(f"  {warning}")
-        for score in () if is_choice(task) else task.scores:
-            for line in _beside(score):
+        if not is_choice(task):
+            for line in (*no_intervals(task.scores), *(line for score in task.scores for line in _beside(score))):
                 echo(f"  {line}")
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
@@ -92,7 +93,8 @@ def print_results(results: Results, folder: Path) -> None:
     if len(choice) < len(results.tasks):
         echo(
             f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
-            "true shift: at least, at most, on average. null 95 %: what chance alone reaches once in twenty. "
+            "true shift: at least, at most, on average; at least can fall under 0 by chance. "
+            "null 95 %: what chance alone reaches once in twenty. "
             "Values: the group's share less the mean over groups."
         )
     if choice:
@@ -158,11 +160,9 @@ def _shift(part: Mapping[str, Any]) -> str:
     return f"{part['value']}: {group} {sure[group]['difference']:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
-def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{min(max(low, 0.0), high):.1f} to {high:.1f}"
-
-
 def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]:
+    from vibe_harness.report.html import interval_words, shift_words
+
     kept = score.detail.get("kept_share")
     with_value = None if task.without_value is None else f"{1 - task.without_value:.0%}"
     return [
@@ -170,8 +170,8 @@ def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]
         task.dimension,
         name or score.attribute or "ALL",
         "undefined" if score.value is None else f"{score.value:.1f}",
-        _range(score.at_least, score.at_most),
-        _range(*(score.interval or (None, None))),
+        shift_words(score),
+        interval_words(score),
         "" if score.null_p95 is None else f"{score.null_p95:.1f}",
         "" if score.p_value is None else f"{score.p_value:.4f}",
         "" if kept is None else f"{kept:.0%}",

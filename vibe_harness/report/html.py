@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +27,13 @@ def environment() -> jinja2.Environment:
         finalize=_shown,
     )
     found.filters.update(
-        number=number, percent=percent, range=range_words, words=value_words, shift=shift_words, interval=interval_words
+        number=number,
+        percent=percent,
+        range=range_words,
+        words=value_words,
+        shift=shift_words,
+        interval=interval_words,
+        no_intervals=no_intervals,
     )
     found.filters["digits"] = score_digits
     found.globals.update(inline=_inline, script_hash=_script_hash, script=None)
@@ -90,15 +97,24 @@ def range_words(low: float | None, high: float | None, digits: int = 1) -> str:
 
 
 def shift_words(score: Score) -> str:
-    """The bracket of the true shift, which is not under 0."""
-    if score.at_least is None or score.at_most is None:
-        return ""
-    return range_words(min(max(score.at_least, 0.0), score.at_most), score.at_most)
+    """The bracket of the true shift. Its lower end is told as it is, under 0 too (docs/statistics.md)."""
+    return range_words(score.at_least, score.at_most)
 
 
 def interval_words(score: Score) -> str:
-    """A score's 95 % interval; nothing where it has none."""
-    return range_words(*score.interval, score_digits(score)) if score.interval else ""
+    """A score's 95 % interval; "none" where there is one but for a reason, which `no_intervals` tells."""
+    if score.interval is None:
+        return "none" if score.detail.get("no_interval") else ""
+    return range_words(*score.interval, score_digits(score))
+
+
+def no_intervals(scores: Sequence[Score]) -> list[str]:
+    """Why scores of a task have no interval, a line for each reason: "no interval for pay, vibe: REASON"."""
+    found: dict[str, list[str]] = {}
+    for score in scores:
+        if score.interval is None and (reason := score.detail.get("no_interval")):
+            found.setdefault(reason, []).append((score.attribute or "all attributes").replace("_", " "))
+    return [f"no interval for {', '.join(names)}: {reason}" for reason, names in found.items()]
 
 
 def p_words(p_value: float | None) -> str:

@@ -108,7 +108,7 @@ def shifts_of(task: TaskResult) -> Iterator[Shift]:
     """What is drawn of a task: each attribute that has a score."""
     for score in task.scores:
         distribution = score.detail.get("distribution")
-        if score.attribute is None or score.value is None or not distribution:
+        if score.metric != "ntvd" or score.attribute is None or score.value is None or not distribution:
             continue
         groups = [group for group in task.groups if distribution.get(group)]
         carried = [part["value"] for part in score.detail.get("contributions", [])]
