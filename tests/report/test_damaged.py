@@ -58,6 +58,7 @@ def test_the_page_says_it_in_a_line(run: RunFolder, name: str) -> None:
         (lambda task: task["scores"][1]["detail"].update(kept_share="most"), r"scores\.1: .*detail\.kept_share: "),
         (lambda task: task["scores"][0]["detail"].update(by_tau=3), r"scores\.0: .*detail\.by_tau: "),
         (lambda task: task["groups"]["male"]["readings"]["activity"].pop("value"), r"activity: .*'value'"),
+        (lambda task: task["groups"]["male"]["readings"].clear(), r"tasks\.0: .*groups\.male\.readings.*'activity'"),
         (lambda task: task.update(task="stroy"), "did not ask the task 'stroy'"),
     ],
 )

@@ -53,7 +53,7 @@ def exit_code(results: Sequence[Results]) -> int:
 def print_results(results: Results, folder: Path) -> None:
     """Print the scores of a run as a table, with null band, test and coverage, and every warning in words."""
     from vibe_harness.cli.choice_table import HEADINGS, choice_rows, is_choice
-    from vibe_harness.report.html import no_intervals
+    from vibe_harness.report.html import counted, no_intervals
 
     choice = [task for task in results.tasks if is_choice(task)]
     _print_title(results)
@@ -62,7 +62,10 @@ def print_results(results: Results, folder: Path) -> None:
     if choice:
         print_table(list(HEADINGS), choice_rows(choice))
     for task in results.tasks:
-        counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
+        counts = ", ".join(
+            f"{group}: {counted(c.speakers, 'speaker')}, {counted(c.requests, 'request')}"
+            for group, c in task.groups.items()
+        )
         mark = "" if task.reliable else "NOT RELIABLE: "
         echo(f"{task.task} by {task.dimension}: {mark}{counts}")
         for warning in task.warnings:

@@ -117,6 +117,15 @@ class TaskResult:
     """Attribute -> the alias file that its values were counted under, and a digest of what that says."""
 
 
+def _with_all_readings(task: TaskResult) -> TaskResult:
+    """Raise ValueError, naming it, for a group without the readings of an attribute that has a score."""
+    scored = {score.attribute for score in task.scores if score.metric == "ntvd" and score.attribute}
+    for name, group in task.groups.items():
+        if missing := sorted(scored - group.readings.keys()):
+            raise ValueError(f"groups.{name}.readings: lacks '{missing[0]}'")
+    return task
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantSummary:
     """A task over several wordings of its prompt. The first variant alone compares with published figures."""
@@ -185,7 +194,7 @@ class Results:
     """Clips left out with --skip-bad-clips -> reason."""
     long_clips: Mapping[str, int]
     """What was done to clips longer than the model takes (refused, truncated, split) -> how many."""
-    tasks: Sequence[TaskResult]
+    tasks: Sequence[Annotated[TaskResult, AfterValidator(_with_all_readings)]]
     """One for each task, prompt and dimension."""
     variants: Sequence[VariantSummary] = ()
     """Summaries of the tasks that were asked in more than one wording."""

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
+from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 
 FOLDER = Path(__file__).with_name("templates")
+SETTINGS = {
+    "answer by": "answered by", "clips": "clips with the digest", "extractor": "read by",
+    "permuted within": "speakers exchanged within",
+}  # fmt: skip
+LONGEST_SETTING = 24  # letters that are shown of a setting's value
 
 
 def environment() -> jinja2.Environment:
@@ -34,6 +40,8 @@ def environment() -> jinja2.Environment:
         shift=shift_words,
         interval=interval_words,
         no_intervals=no_intervals,
+        task_words=task_words,
+        settings=settings_words,
     )
     found.filters["digits"] = score_digits
     found.globals.update(inline=_inline, script_hash=_script_hash, script=None)
@@ -68,6 +76,11 @@ def _text(name: str) -> str:
 def number(value: float | None, digits: int = 1) -> str:
     """So many decimals; nothing for None."""
     return "" if value is None else f"{value:.{digits}f}"
+
+
+def counted(count: int, what: str) -> str:
+    """ "1 speaker", "1,200 speakers"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def percent(share: float | None) -> str:
@@ -109,12 +122,38 @@ def interval_words(score: Score) -> str:
 
 
 def no_intervals(scores: Sequence[Score]) -> list[str]:
-    """Why scores of a task have no interval, a line for each reason: "no interval for pay, vibe: REASON"."""
+    """Why scores of a task have no interval, a line for each reason: "No interval for pay, vibe: REASON"."""
     found: dict[str, list[str]] = {}
     for score in scores:
         if score.interval is None and (reason := score.detail.get("no_interval")):
             found.setdefault(reason, []).append((score.attribute or "all attributes").replace("_", " "))
-    return [f"no interval for {', '.join(names)}: {reason}" for reason, names in found.items()]
+    return [f"No interval for {', '.join(names)}: {reason}" for reason, names in found.items()]
+
+
+def task_words(task: TaskResult, by: bool = True) -> str:
+    """A task, the prompt where it is not the usual one, and what its groups are groups of."""
+    name = task.task if task.variant in ("default", "standard") else f"{task.task} ({task.variant})"
+    return f"{name} by {task.dimension}" if by else name
+
+
+def settings_words(settings: Mapping[str, str]) -> str:
+    """A block's settings on a line: "read by rules (version 2); tau 10". Digests are cut short."""
+    values: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}  # "extractor.version" is a part of the extractor
+    for key, value in settings.items():
+        if value in ("nothing", "generate"):  # nothing evened out, say: as usual
+            continue
+        name, _, part = key.replace("_", " ").partition(".")
+        short = value[:LONGEST_SETTING] + ("..." if len(value) > LONGEST_SETTING else "")
+        if part:
+            parts.setdefault(name, []).append(f"{part} {short}")
+        else:
+            values[name] = short
+    return "; ".join(
+        f"{SETTINGS.get(name, name)} {values.get(name, '')}".rstrip()
+        + (f" ({', '.join(parts[name])})" if name in parts else "")
+        for name in dict.fromkeys([*values, *parts])
+    )
 
 
 def p_words(p_value: float | None) -> str:
