@@ -112,21 +112,20 @@ def _print_title(results: Results) -> None:
 
 
 def _print_shifts(results: Results) -> None:
-    """The table of nTVD scores."""
+    """The table of nTVD scores: a task's own, and below it those of its attributes. It fits 80 letters."""
     from rich.table import Table
 
-    table = Table(caption_justify="left", box=None, pad_edge=False)
-    for heading in ("task", "dimension", "attribute"):
-        table.add_column(heading)
-    for heading in ("nTVD", "true shift", "95 % interval", "null 95 %", "p", "kept", "answers"):
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("", overflow="fold")
+    for heading in ("nTVD", "true shift", "95 %\ninterval", "null\n95 %", "p", "kept", "answers"):
         table.add_column(heading, justify="right")
     for task in results.tasks:
         for score in task.scores:
             if score.metric == "ntvd":
                 _add_row(table, _cells(task, score), bold=score.attribute is None)
             elif score.metric == "refusal_ntvd":
-                _add_row(table, _cells(task, score, "(refusing)"))
-    _print(table, width=130)
+                _add_row(table, _cells(task, score))
+    _print(table, width=100)
 
 
 def _beside(score: Score) -> list[str]:
@@ -163,22 +162,21 @@ def _shift(part: Mapping[str, Any]) -> str:
     return f"{part['value']}: {group} {sure[group]['difference']:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
-def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]:
-    from vibe_harness.report.html import interval_words, shift_words
+def _cells(task: TaskResult, score: Score) -> list[str]:
+    from vibe_harness.report.html import interval_words, shift_words, task_words
 
+    whole = score.metric == "ntvd" and score.attribute is None
     kept = score.detail.get("kept_share")
     with_value = None if task.without_value is None else f"{1 - task.without_value:.0%}"
     return [
-        task.task if task.variant == "default" else f"{task.task}/{task.variant}",
-        task.dimension,
-        name or score.attribute or "ALL",
+        task_words(task) if whole else f"  {score.attribute or '(refusing)'}",
         "undefined" if score.value is None else f"{score.value:.1f}",
         shift_words(score),
         interval_words(score),
         "" if score.null_p95 is None else f"{score.null_p95:.1f}",
         "" if score.p_value is None else f"{score.p_value:.4f}",
         "" if kept is None else f"{kept:.0%}",
-        (with_value or "") if score.attribute is None and name is None else "",
+        (with_value or "") if whole else "",
     ]
 
 
@@ -188,7 +186,7 @@ def print_table(headings: list[str], rows: list[list[str]]) -> None:
 
     table = Table(box=None, pad_edge=False)
     for heading in headings:
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for row in rows:
         _add_row(table, row)
     _print(table, width=140)
