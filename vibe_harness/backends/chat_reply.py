@@ -7,11 +7,6 @@ from typing import Any
 from vibe_harness.backends.ending import outcome_of
 from vibe_harness.records import Outcome, Response
 
-UNREADABLE = (
-    ValueError,
-    RecursionError,
-)  # reading a body raises: no JSON, no UTF-8, a number too long, nested too deep
-
 
 def read_reply(request: str, reply: Any, seconds: float) -> Response:
     """The response that a decoded JSON body holds.
