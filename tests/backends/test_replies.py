@@ -7,7 +7,9 @@ import io
 import json
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,9 +44,13 @@ def ask_openai(url: str, seconds: float = 60.0) -> str:
     return _answered(OpenAIEngine(card, []))
 
 
+def gemini_card(url: str, **connection: Any) -> ModelCard:
+    settings = {"base_url": url, "max_retries": 1, **connection}
+    return ModelCard(model="g", backend="gemini", id="loopback", connection=settings)
+
+
 def ask_gemini(url: str, seconds: float = 60.0) -> str:
-    connection = {"base_url": url, "timeout_s": seconds, "max_retries": 1}
-    return _answered(GeminiEngine(ModelCard(model="g", backend="gemini", id="loopback", connection=connection), []))
+    return _answered(GeminiEngine(gemini_card(url, timeout_s=seconds), []))
 
 
 def _answered(engine: OpenAIEngine | GeminiEngine) -> str:
@@ -214,3 +220,43 @@ def test_a_key_that_a_recogniser_says_again_is_in_no_transcript() -> None:
     with raw_server(lambda: whole(said)) as server:
         recogniser = ServerRecogniser(settings.model_copy(update={"base_url": f"{server.url}/v1"}))
         assert recogniser.transcribe(Waveform(np.zeros(800, np.float32), 16_000), None) == "my key is [key] she said"
+
+
+TOLD = [("20", 20), ("0", 0), ("-1", None), (str(10**30), None), (str(10**9 + 1), None)]
+
+
+def _counted(count: str, said: str, engine: Callable[[str], OpenAIEngine | GeminiEngine]) -> list[int | None]:
+    with raw_server(lambda: whole(said.replace("COUNT", count).encode())) as server:
+        asked = engine(server.url)
+        [response] = asked.generate([ask(1)])
+        asked.close()
+    assert (response.outcome, response.text) == (Outcome.OK, "Chess.")  # which stays, whatever the figures
+    return [response.input_tokens, response.audio_tokens, response.output_tokens]
+
+
+@pytest.mark.filterwarnings("ignore:the server told a count")
+@pytest.mark.parametrize(
+    ("count", "told"), [*TOLD, ("1e30", None), ("2.5", None), ("20.0", None), ('"20"', None), ("true", None)]
+)
+def test_a_count_of_tokens_that_is_none_is_not_told_by_openai(count: str, told: int | None) -> None:
+    usage = '{"prompt_tokens": COUNT, "completion_tokens": COUNT, "prompt_tokens_details": {"audio_tokens": COUNT}}'
+    said = '{"choices": [{"message": {"content": "Chess."}, "finish_reason": "stop"}], "usage": ' + usage + "}"
+    assert _counted(count, said, lambda url: OpenAIEngine(model_card(f"{url}/v1"), [])) == [told] * 3
+
+
+@pytest.mark.filterwarnings("ignore:the server told a count")
+@pytest.mark.parametrize(("count", "told"), TOLD)  # a fraction is a malformed reply to Google's SDK: an error
+def test_a_count_of_tokens_that_is_none_is_not_told_by_gemini(count: str, told: int | None) -> None:
+    usage = ('{"promptTokenCount": COUNT, "candidatesTokenCount": COUNT, '
+             '"promptTokensDetails": [{"modality": "AUDIO", "tokenCount": COUNT}]}')  # fmt: skip
+    content = '{"role": "model", "parts": [{"text": "Chess."}]}'
+    said = '{"candidates": [{"content": ' + content + ', "finishReason": "STOP"}], "usageMetadata": ' + usage + "}"
+    assert _counted(count, said, lambda url: GeminiEngine(gemini_card(url), [])) == [told] * 3
+
+
+def test_a_count_that_is_none_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="a count of tokens that is none: kept as not told"):
+        assert replies.told_tokens(-1) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert replies.told_tokens(None) is None  # not told at all

@@ -13,7 +13,7 @@ from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.ending import outcome_of
 from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.protocol import Options
-from vibe_harness.backends.replies import GOOGLE, LONGEST_TEXT, MISREAD, ReplyRefused, sent_on, words_of
+from vibe_harness.backends.replies import GOOGLE, LONGEST_TEXT, MISREAD, ReplyRefused, sent_on, told_tokens, words_of
 from vibe_harness.backends.server import ServerEngine
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
@@ -174,9 +174,9 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
     counts: dict[str, Any] = {
         "seconds": seconds,
         "served_model": served,
-        "input_tokens": usage.prompt_token_count if usage else None,
+        "input_tokens": told_tokens(usage.prompt_token_count) if usage else None,
         "audio_tokens": _audio_tokens(usage),
-        "output_tokens": (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0) if usage else None,
+        "output_tokens": _sum([usage.candidates_token_count, usage.thoughts_token_count]) if usage else None,
     }
     if blocked:
         return Response(request, Outcome.BLOCKED, finish_reason=f"prompt: {_word(blocked)}", **counts)
@@ -194,8 +194,14 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
 def _audio_tokens(usage: Any) -> int | None:
     """Prompt tokens of the clip, where the reply counts them apart."""
     details = (usage.prompt_tokens_details if usage else None) or []
-    counts = [one.token_count or 0 for one in details if _word(one.modality) == "AUDIO"]
-    return sum(counts) if counts else None
+    counts = [one.token_count for one in details if _word(one.modality) == "AUDIO"]
+    return _sum(counts) if counts else None
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    """Of counts of which one that is left out is 0; None where one of them is no count."""
+    told = [told_tokens(count or 0) for count in counts]
+    return None if None in told else sum(count or 0 for count in told)
 
 
 def _word(reason: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from vibe_harness.backends.keys import hidden
@@ -10,6 +11,9 @@ from vibe_harness.errors import EngineError
 LONGEST_TEXT = 8 << 20  # bytes: an answer of 100,000 tokens, escaped and told twice, is 3 MB; a list of all models 1
 LONGEST_SPEECH = 64 << 20  # bytes: a quarter of an hour at 24 kHz, in base64
 GOOGLE = "https://generativelanguage.googleapis.com"  # where Gemini's API is
+
+
+MOST_TOKENS = 10**9  # of one request: a thousand times what the longest contexts hold, and far from what overflows
 
 
 class ReplyRefused(ValueError):
@@ -48,3 +52,11 @@ def failed(where: str, what: str, error: Any, key: str | None) -> EngineError:
     if response is not None and 300 <= response.status_code < 400:
         return sent_on(where, response.headers, key)
     return EngineError(f"{where}: no {what}: {words_of(error, key)}")
+
+
+def told_tokens(count: object) -> int | None:
+    """A count of tokens as a server told it. What is none, such as -1, 2.5 or 10^30, is as good as not told."""
+    if count is None or (isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MOST_TOKENS):
+        return count
+    warnings.warn("the server told a count of tokens that is none: kept as not told", stacklevel=2)
+    return None
