@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -18,6 +18,7 @@ from vibe_harness.backends.pool import Server, ServerPool
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.replies import LONGEST_TEXT, UNREADABLE, ReplyRefused, cause_of, sent_on, words_of
 from vibe_harness.backends.server import ServerEngine
+from vibe_harness.cards.schema import Lax
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
@@ -34,7 +35,9 @@ class OpenAIArguments(Options):
     limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         "max_tokens", description="the name by which the server knows the token limit"
     )
-    omit: tuple[Literal["temperature", "seed"], ...] = Field((), description="settings that the server does not take")
+    omit: Annotated[tuple[Literal["temperature", "seed"], ...], Lax] = Field(
+        (), description="settings that the server does not take"
+    )
     structured_output: Literal["json_schema", "json_object", "none"] = Field(
         "json_schema", description="how the server constrains an answer to JSON"
     )
@@ -53,7 +56,7 @@ class OpenAIArguments(Options):
 class OpenAIConnection(ServerConnection):
     """What cannot change an answer."""
 
-    base_url: str | tuple[str, ...] = Field(
+    base_url: str | Annotated[tuple[str, ...], Lax] = Field(
         "http://localhost:8000/v1",
         description="address of the server, /v1 included; or a list of them, which share the work",
     )
