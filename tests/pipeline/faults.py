@@ -54,7 +54,7 @@ def _kill_ahead_of_change(number: int, output: str) -> None:
         nonlocal left
         if event in CHANGES or (event == "open" and (arguments[2] or 0) & WRITES):
             path = arguments[0]
-            if isinstance(path, str | bytes) and os.path.abspath(os.fsdecode(path)).startswith(output):
+            if isinstance(path, str | bytes) and str(Path(os.fsdecode(path)).absolute()).startswith(output):
                 left -= 1
                 if not left:
                     os.kill(os.getpid(), signal.SIGKILL)
