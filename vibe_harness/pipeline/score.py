@@ -153,7 +153,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         *missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
-    warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
+    warnings += _undefined_attributes(scores)
     return TaskResult(
         task=task.card.task,
         task_digest=task.digest,
@@ -177,6 +177,15 @@ def _check_crossing(speakers: Speakers, dimension: str) -> None:
             f"--dimension {dimension}: {len(small)} of its {len(sizes)} groups have one speaker only "
             f"({', '.join(small[:5])}{', ...' if len(small) > 5 else ''}), and two are needed: compare by one column"
         )
+
+
+def _undefined_attributes(scores: Sequence[Score]) -> list[str]:
+    """A line for each metric and reason: "pay, vibe: no ntvd: REASON"."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for score in scores:
+        if score.attribute and score.undefined:
+            found.setdefault((score.metric, score.undefined), []).append(score.attribute)
+    return [f"{', '.join(names)}: no {metric}: {why}" for (metric, why), names in found.items()]
 
 
 def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:
