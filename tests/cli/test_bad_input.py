@@ -127,8 +127,8 @@ def test_a_clip_longer_than_the_model_takes_is_refused_by_name_before_it_is_aske
 def test_clips_that_came_in_pieces_or_cut_are_counted_in_the_result(quick, tones, how, said):
     from tests.cli.conftest import tone
 
-    for name in ("s0/0.wav", "s1/1.wav"):
-        tone(tones.parent / name, 110, seconds=1.5)
+    for name, pitch in (("s0/0.wav", 110), ("s1/1.wav", 130)):
+        tone(tones.parent / name, pitch, seconds=1.5)
     limited = (*RUN, "--model-args", f"max_seconds=1,long_clips={how}", "--corpus", tones)
     assert quick.json(*limited, "--output-path", "out")["long_clips"] == {said: 2}
     assert f"longer than the model takes: 2 {said}" in quick(*limited, "--output-path", "out").stdout

@@ -150,12 +150,8 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
     corpus = find_audio(name)
     for dimension in dimensions:
         groups_of(corpus.clips, dimension)
-    checked = []
     with TerminalProgress().stage("checking clips", len(corpus.clips)) as tick:
-        for one in check_clips(corpus, corpus.clips):
-            checked.append(one)
-            tick(1)
-    return corpus, checked
+        return corpus, check_clips(corpus, corpus.clips, tick)
 
 
 def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
