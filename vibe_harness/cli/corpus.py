@@ -73,7 +73,10 @@ def show_corpus(name: str, figure: Path | None) -> None:
     """Clips, speakers, hours and groups of corpus NAME (or of a manifest), and what was left out and why."""
     from vibe_harness.corpora.prepared_folder import read_left_out
     from vibe_harness.corpora.registry import find_manifest
+    from vibe_harness.pipeline.files import check_replaced
 
+    if figure:
+        check_replaced(figure, ".svg")
     corpus, checked = _checked(name)
     if figure:
         _draw(corpus, _good(checked), figure)
