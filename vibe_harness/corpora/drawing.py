@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 
 from vibe_harness.cards.digest import digest
+from vibe_harness.corpora.spelling import check_groups_apart
 from vibe_harness.errors import UserError
-from vibe_harness.records import Clip, group_in
+from vibe_harness.records import Clip, group_in, parts_of
 from vibe_harness.registry import did_you_mean
 
 
 def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
     """Group -> its clips, in order of first appearance. Clips without the dimension are in no group.
 
-    Raises UserError where no clip has the dimension, and where two groups differ only in case, spacing or Unicode form:
-    they would be scored as two.
+    Raises UserError where no clip has the dimension, and as `check_groups_apart` does.
     """
     groups: dict[str, list[Clip]] = defaultdict(list)
+    found: dict[tuple[str, ...], None] = {}
     for clip in clips:
         group = group_in(clip.groups, dimension)
         if group is not None:
             groups[group].append(clip)
+            found[tuple(clip.groups[name] for name in parts_of(dimension))] = None
     if not groups:
         known = {name for clip in clips for name in clip.groups}
         raise UserError(f"no clip has the dimension '{dimension}'. {did_you_mean(dimension, known)}")
-    spelling: dict[str, str] = {}
-    for group in groups:
-        plain = " ".join(unicodedata.normalize("NFKC", group).casefold().split())
-        if plain in spelling:
-            raise UserError(
-                f"the dimension '{dimension}' has the groups '{spelling[plain]}' and '{group}', which differ in "
-                "spelling alone: write them alike in the manifest"
-            )
-        spelling[plain] = group
+    check_groups_apart(dimension, found)
     return dict(groups)
 
 

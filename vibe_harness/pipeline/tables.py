@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vibe_harness.corpora.spelling import check_groups_apart
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.files import written_aside
@@ -109,7 +110,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
 
     dimension: a column, or several joined by colons, whose combinations are then the groups ("female:korean"). Clips
     that have no group in that dimension are left out. Words are categories, lists are lists of words: a request of
-    a task with six attributes takes some 1.3 kB.
+    a task with six attributes takes some 1.3 kB. Raises UserError as `check_groups_apart` does.
     """
     import pandas as pd
     import pyarrow as pa
@@ -126,6 +127,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
         raise unreadable(path, error) from None
     frame = pd.DataFrame(found, copy=False)
     del found
+    check_groups_apart(dimension, [tuple(map(str, row)) for row in frame[parts].drop_duplicates().to_numpy()])
     frame["group"] = frame[parts[0]].astype(str)
     for part in parts[1:]:
         frame["group"] += ":" + frame[part].astype(str)
