@@ -308,6 +308,23 @@ def test_choice_benchmarks_stand_beside(record: RunRecord) -> None:
     assert [[cell and cell.value for cell in cells] for _, cells in beside.rows] == [[1.0, 54.0], [1.0, 54.0]]
 
 
+def test_open_ended_and_choice_rank_models_alike_or_not(record: RunRecord, tmp_path: Path) -> None:
+    scores = {"a": (1.0, 52.0), "b": (2.0, 51.0), "c": (3.0, 53.0), "d": (4.0, 54.0)}
+    entries = [
+        entry(record, name, [
+            task("story", {"x": free}), task("stereoset", {}, scores=[Score(metric="slbs", value=forced)])
+        ])
+        for name, (free, forced) in scores.items()
+    ]  # fmt: skip
+    entries.append(entry(record, "e", [task("story", {"x": 0.5})]))  # was not asked the other
+    board = build_board(entries)
+    [(free, [(choice, ranks)])] = beside_choice(board.blocks)[0].ranks
+    assert (free, choice) == ("story on crema-d", "stereoset: slbs on crema-d")
+    assert ranks.value == pytest.approx(0.8) and ranks.models == 4  # 1 - 6 * 2 / (4 * 15)
+    page = write_site(tmp_path, board, entries, (), Progress()).read_text(encoding="utf-8")
+    assert "Do the two rank the models alike?" in page and "0.80 <small>n = 4</small>" in page
+
+
 def test_the_pages_show_choice_benchmarks_with_their_intervals(record: RunRecord, tmp_path: Path) -> None:
     chosen = task("stereoset", {}, scores=[Score(metric="slbs", value=54.0, interval=(48.5, 59.5))])
     entries = [entry(record, name, [task("advisory", {"x": 1.0}), chosen]) for name in ("a", "b")]

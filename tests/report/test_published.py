@@ -63,6 +63,9 @@ def test_table_2_sets_story_beside_the_choice_benchmark() -> None:
     story, parity = rows["DeSTA2.5-Audio"]
     assert (story.value, parity.value, parity.stars) == (20.17, 8.7, "**")
     assert sum(bool(cells[1].stars) for cells in rows.values()) == 6  # as the table stars them
+    [(_, [(_, ranks)])] = table.ranks
+    # ranks of story 9 8 10 1 2 6 3 7 4 5 (largest 10) and deviation 10 6 9 2 3 7 4 8 1 5: squares 1 4 1 1 1 1 1 1 9 0
+    assert ranks.value == pytest.approx(1 - 6 * 20 / (10 * 99)) and ranks.models == 10
 
 
 def test_spoken_stereoset_stands_by_dimension_and_input() -> None:

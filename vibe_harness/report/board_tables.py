@@ -65,7 +65,10 @@ def as_json(
                 "dimension": table.dimension,
                 "source": table.source,
                 "headings": table.headings,
-                "rows": {model: [cell and _cell(cell) for cell in cells] for model, cells in table.rows},
+                "models": [
+                    {"model": model, "cells": [cell and _cell(cell) for cell in cells]} for model, cells in table.rows
+                ],
+                "ranks": {free: {choice: asdict(one) for choice, one in found} for free, found in table.ranks},
             }
             for table in beside
         ],

@@ -54,6 +54,21 @@ class Beside:
     digits: tuple[int, ...]  # decimals of each figure
     source: str | None = None  # of published figures
 
+    @property
+    def ranks(self) -> list[tuple[str, list[tuple[str, Correlation]]]]:
+        """Open-ended column -> each choice column, with Spearman's correlation over the models that have both. Ranks
+        alone: where the two come from different corpora, sizes do not compare."""
+        columns = [[cell.value if cell else None for _, cells in self.rows for cell in [cells[i]]]
+                   for i in range(len(self.headings))]  # fmt: skip
+        scores = [np.array(column, dtype=np.float64) for column in columns]
+        choice = [kind == "choice" for kind, _ in self.headings]
+        labels = [label for _, label in self.headings]
+        return [
+            (labels[i], [(labels[j], rank_agreement(scores[i], scores[j])) for j in range(len(labels)) if choice[j]])
+            for i in range(len(labels))
+            if not choice[i]
+        ]
+
 
 def task_relations(block: Block) -> TaskCorrelations | None:
     """None where the block has fewer than two tasks or three models."""
