@@ -9,6 +9,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    Strict,
     StringConstraints,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -37,10 +38,13 @@ def _open_or_listed(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 Values = Annotated[Literal["open"] | list[str], WrapValidator(_open_or_listed)]
 
 
-class Card(BaseModel):
-    """The base of every card: frozen, and strict about its keys."""
+Lax = Strict(False)  # for what YAML and JSON do not have, tuples and paths; the items of a tuple stay strict
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+class Card(BaseModel):
+    """The base of every card: frozen, and strict about its keys and kinds: true is no number, and "2" is a word."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Attribute(Card):
@@ -225,7 +229,7 @@ class ModelCard(Card):
     extractor: Name | None = Field(None, description="extractor for this model's responses, where not the default")
     corpus: Name | None = Field(None, description="corpus that a run takes where none is named")
     excludes: dict[Identifier, list[str]] = Field(
-        {}, description="column -> groups that the model is not made for: language: [ko]; choice tasks refuse them"
+        {}, description="column -> groups that the model is not made for: language: [ko]; a run over them is refused"
     )
     simulated: bool = Field(False, description="not a real model: kept out of leaderboards unless asked for")
     licence: str | None = Field(None, description="of the weights, or the terms of the service")

@@ -16,7 +16,7 @@ from vibe_harness.metrics.tables import attributes_of, speakers_of, value_counts
 from vibe_harness.pipeline.choosing import check_dimension
 from vibe_harness.pipeline.refusals import check_groups
 from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.score import read_frame
+from vibe_harness.pipeline.tables import read_frame
 from vibe_harness.stats.power import Power, Simulator, detectable_shift, from_design, from_pilot
 from vibe_harness.stats.simulation import zipf
 

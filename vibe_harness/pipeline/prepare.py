@@ -22,11 +22,17 @@ from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
-from vibe_harness.pipeline.options import check_options, refuse_excluded
+from vibe_harness.pipeline.options import check_options
 from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.questions import draw_items
-from vibe_harness.pipeline.refusals import check_answer_by, check_groups, check_modality, check_runs_no_code
+from vibe_harness.pipeline.refusals import (
+    check_answer_by,
+    check_excludes,
+    check_groups,
+    check_modality,
+    check_runs_no_code,
+)
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
 from vibe_harness.pipeline.words import Modality
@@ -150,7 +156,7 @@ def _prepare(
 ) -> Prepared:
     dimensions = choose_dimensions(question.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
-    refuse_excluded(model, corpus, clips)
+    check_excludes(model, corpus, clips)
     items = {task.card.choice.item for task in tasks if task.card.choice}
     if question.limit is not None and items:
         clips = draw_items(clips, question.limit, min(items), question.seed)
