@@ -35,6 +35,7 @@ def refusal(folder: Folder, *, old: str = "", new: str = "") -> str:
         ("values: open", "values: [nurse, nurses]", "t.yaml:8: extraction.attributes.a: a closed list"),
         ("values: open", "values: open, up_to: 0", "t.yaml:8: extraction.attributes.a.up_to: "),
         ("    a: {", "    A-b: {", "t.yaml:8: extraction.attributes.A-b: "),
+        ("    a: {", "    refused: {", "t.yaml:7: extraction.attributes: 'refused' is what the extractor says"),
         ("dimensions: {gender: [demo]}", "dimensions: {}", "t.yaml:9: dimensions: "),
         ("task: t", "task: u", "t.yaml:1: the card says 'task: u' but its file is named 't'"),
         ("task: t", "task: ../t", "t.yaml:1: task: "),

@@ -83,6 +83,16 @@ def test_a_corpus_without_groups_is_told_to_have_nothing_to_compare(command: Qui
     assert "Nothing was compared" not in command("corpus", "check", "own/", check=0).stdout
 
 
+def test_a_check_without_one_usable_clip_says_why_of_each_and_compares_nothing(
+    command: QuickCommand, tmp_path: Path
+) -> None:
+    rows = "file,speaker,gender\nanna.wav,anna,female\ncarl.wav,carl,male\n"
+    (tmp_path / "gone.csv").write_text(rows, encoding="utf-8")
+    for options in ((), ("--dimension", "gender")):
+        done = command("corpus", "check", "gone.csv", *options, check=1)
+        assert "anna.wav: " in done.stdout and "0 of 2 clips can be used" in done.stdout and done.stderr == ""
+
+
 def test_what_is_made_from_synthetic_speech_says_so_once(command: QuickCommand, tmp_path: Path) -> None:
     card = "corpus: quiet\nversion: 1\ndescription: x\nbase: demo\nperturb: {loudness: 0.5}\n"
     (tmp_path / "quiet.yaml").write_text(card, encoding="utf-8")

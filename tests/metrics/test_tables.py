@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.tables import speakers_of, strata_codes, value_counts
+from vibe_harness.metrics.tables import Cells, speakers_of, strata_codes, value_counts
 
 
 def frame_of(rows):
@@ -37,6 +37,22 @@ def test_strata_are_found_under_the_names_that_observations_give_them():
     assert strata_codes(frame, speakers, []) is None
     with pytest.raises(UserError, match="'age'"):
         strata_codes(frame, speakers, ["age"])
+
+
+def test_strata_of_several_columns_are_not_mixed_up_by_their_words():
+    pairs = {"a": ("x and y", "z"), "b": ("x", "y and z"), "c": (None, "z"), "d": ("nan", "z"), "e": ("x", "y and z")}
+    frame = frame_of([(name, name, None, ["v"]) for name in pairs])
+    frame["group_sex"] = [sex for sex, _ in pairs.values()]
+    frame["group_age"] = [age for _, age in pairs.values()]
+    for made in (frame, frame.astype({"group_sex": "category", "group_age": "category"})):
+        codes = strata_codes(made, speakers_of(made), ["sex", "age"])
+        assert codes[1] == codes[4] and len(set(codes.tolist())) == 4
+        cells = Cells.of(made, ("sex", "age"))
+        assert cells.codes[1] == cells.codes[4] and len(set(cells.codes.tolist())) == 4
+        assert cells.names == ("nan and z", "none and z", "x and y and z", "x and y and z")
+    twice = pd.concat([frame, frame.tail(1).assign(group_age="young")], ignore_index=True)
+    with pytest.raises(UserError, match="speaker 'e' stands in more than one stratum of sex and age"):
+        strata_codes(twice, speakers_of(twice), ["sex", "age"])
 
 
 def test_a_speaker_in_two_groups_is_refused():

@@ -25,6 +25,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 MetricName = Annotated[str, StringConstraints(pattern=r"^(evaluate:\S.*|[A-Za-z0-9][A-Za-z0-9._-]*)$", max_length=250)]
 CHOICE = "choice"  # the attribute that a choice task reads
+REFUSED = "refused"  # what an extractor says of an answer besides its attributes
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=250)]
 
 
@@ -82,6 +83,13 @@ class ExtractionPart(Card):
         {}, description="what is read; left out in a choice task, which reads the letter"
     )
     max_tokens: int = Field(512, ge=1, description="limit of the extractor's answer")
+
+    @field_validator("attributes")
+    @classmethod
+    def _names_are_free(cls, attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+        if REFUSED in attributes:
+            raise ValueError(f"'{REFUSED}' is what the extractor says of every answer besides: choose another name")
+        return attributes
 
 
 class OptionColumns(Card):

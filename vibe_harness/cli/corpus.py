@@ -104,9 +104,8 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
     _print_kinds(good.values())
     usable = [clip for clip, _ in checked if clip.file in good]
-    compared = [
-        one for column in dimensions or speaker_dimensions(corpus) for one in confounds(usable, good, column) if usable
-    ]
+    columns = (dimensions or speaker_dimensions(corpus)) if usable else ()
+    compared = [one for column in columns for one in confounds(usable, good, column)]
     _print_confounds(compared)
     if usable and not compared and not dimensions:
         echo(f"Nothing was compared: no column of names puts each speaker into one of 2 to {MOST_GROUPS} groups")

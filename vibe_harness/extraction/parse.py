@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import Attribute
+from vibe_harness.cards.schema import REFUSED, Attribute
 from vibe_harness.cards.spelling import fold
 from vibe_harness.extraction.canonical import Canonicaliser, canonicalisers
 from vibe_harness.records import Extraction, Reading
@@ -44,7 +44,7 @@ def parse_answer(task: Task, request: str, text: str) -> Extraction:
         if found:
             raw[name] = found
     answered = Reading.VALUE in readings.values()
-    refused = answer.get("refused")
+    refused = answer.get(REFUSED)
     if not answered and not isinstance(refused, bool):
         return unparsed(task, request, text, "the extractor's answer gives no value and does not say 'refused'")
     bad = [name for name, reading in readings.items() if reading is Reading.UNPARSED]

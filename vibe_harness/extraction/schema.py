@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vibe_harness.cards.schema import Attribute
+from vibe_harness.cards.schema import REFUSED, Attribute
 from vibe_harness.cards.spelling import fold
 
 UNCLEAR = "unclear"
@@ -20,8 +20,8 @@ def answer_schema(attributes: Mapping[str, Attribute]) -> dict[str, Any]:
     """
     return {
         "type": "object",
-        "properties": {"refused": {"type": "boolean"}, **{name: _attribute(spec) for name, spec in attributes.items()}},
-        "required": ["refused", *attributes],
+        "properties": {REFUSED: {"type": "boolean"}, **{name: _attribute(spec) for name, spec in attributes.items()}},
+        "required": [REFUSED, *attributes],
         "additionalProperties": False,
     }
 

@@ -40,22 +40,22 @@ class Speakers:
         return totals
 
 
-def speakers_of(frame: pd.DataFrame, column: str = "group") -> Speakers:
+def speakers_of(frame: pd.DataFrame) -> Speakers:
     """Speakers with their group. Raises UserError for a speaker who stands in two groups, and for a missing one."""
-    for name in ("speaker", column):
+    for name in ("speaker", "group"):
         if missing := int(frame[name].isna().sum()):
             raise UserError(
                 f"column '{name}': {missing} of {len(frame)} rows are empty: give each a {name}, or drop it"
             )
-    pairs = frame[["speaker", column]].drop_duplicates().astype(str).sort_values(["speaker", column])
+    pairs = frame[["speaker", "group"]].drop_duplicates().astype(str).sort_values(["speaker", "group"])
     twice = pairs["speaker"][pairs["speaker"].duplicated()]
     if len(twice):
         name = twice.iloc[0]
-        found = ", ".join(pairs[column][pairs["speaker"] == name])
+        found = ", ".join(pairs["group"][pairs["speaker"] == name])
         raise UserError(f"speaker '{name}' stands in more than one group ({found}): a speaker belongs to one group")
-    groups = tuple(sorted(pairs[column].unique()))
+    groups = tuple(sorted(pairs["group"].unique()))
     place = {name: index for index, name in enumerate(groups)}
-    return Speakers(tuple(pairs["speaker"]), groups, pairs[column].map(place).to_numpy(dtype=np.int64))
+    return Speakers(tuple(pairs["speaker"]), groups, pairs["group"].map(place).to_numpy(dtype=np.int64))
 
 
 def value_counts(frame: pd.DataFrame, speakers: Speakers) -> tuple[tuple[str, ...], Counts]:
@@ -87,11 +87,11 @@ class Cells:
         """
         if not columns:
             return cls((), ("all",), np.zeros(len(frame), dtype=np.int64))
-        joined = stratum_of(frame, columns[0])
-        for column in columns[1:]:
-            joined = joined + " and " + stratum_of(frame, column)
-        codes, names = joined.factorize(sort=True)
-        return cls(tuple(columns), tuple(map(str, names)), np.asarray(codes, dtype=np.int64))
+        table = frame[[]].assign(**{column: stratum_of(frame, column) for column in columns})
+        codes = table.groupby(list(columns)).ngroup()  # not of joined words: "x and y" with "z", "x" with "y and z"
+        cells = table.assign(code=codes).drop_duplicates().sort_values("code")[list(columns)]
+        names = tuple(" and ".join(row) for row in cells.to_numpy())
+        return cls(tuple(columns), names, np.asarray(codes, dtype=np.int64))
 
 
 def stratum_of(frame: pd.DataFrame, column: str) -> pd.Series[str]:
@@ -138,5 +138,11 @@ def strata_codes(frame: pd.DataFrame, speakers: Speakers, columns: Sequence[str]
             raise UserError(f"no column '{column}' to permute within: the corpus does not have it")
     held = [GROUP_PREFIX + column for column in columns]
     rows = frame[["speaker", *held]].drop_duplicates()
-    joined = rows.assign(stratum=rows[held].astype(str).agg(" and ".join, axis=1))
-    return speakers_of(joined, "stratum").codes
+    if len(twice := rows["speaker"][rows["speaker"].duplicated()]):
+        raise UserError(
+            f"speaker '{twice.iloc[0]}' stands in more than one stratum of {' and '.join(columns)}: a speaker belongs "
+            "to one"
+        )
+    codes = rows.groupby(held, dropna=False, observed=True).ngroup()  # an empty cell is a stratum of its own
+    found = dict(zip(rows["speaker"].astype(str), codes, strict=True))
+    return np.unique([found[name] for name in speakers.names], return_inverse=True)[1].astype(np.int64)
