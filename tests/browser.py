@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support import PATIENCE_S
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -20,12 +22,15 @@ QUIET = [
     "--disable-sync",
     "--autoplay-policy=no-user-gesture-required",
 ]
-PATIENCE_MS = 300_000  # for what must come sooner or later: a slow machine is no fault
+PATIENCE_MS = 1000 * PATIENCE_S
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """Headless Chromium. Tests that use it are marked slow; they skip, with a reason, where there is none."""
+    """Headless Chromium. Tests that use it are marked slow; they skip, with a reason, where there is none.
+
+    One a module: while Playwright is open no other test in this process could run an event loop.
+    """
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs Chromium (Debian's package of that name)")
@@ -38,12 +43,18 @@ def browser() -> Iterator["Browser"]:
         opened.close()
 
 
+def patient_page(browser: "Browser") -> "Page":
+    """A fresh page that waits for what must come, and may log what it likes."""
+    opened = browser.new_page()
+    opened.set_default_timeout(PATIENCE_MS)
+    return opened
+
+
 @pytest.fixture
 def page(browser: "Browser") -> Iterator["Page"]:
     """A fresh page; the test fails where the page logged an error or asked anything of a network but the loopback."""
     wrong: list[str] = []
-    opened = browser.new_page()
-    opened.set_default_timeout(PATIENCE_MS)
+    opened = patient_page(browser)
     opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("request", lambda asked: None if _here(asked.url) else wrong.append(f"asked the network: {asked.url}"))

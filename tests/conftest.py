@@ -12,3 +12,5 @@ from tests.browser import page as page
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("steady")
 os.environ["TQDM_DISABLE"] = "1"
+# No proxy stands between a test and a server of its own.
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"

@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import random
+import socket
 import sys
 import urllib.request
 from collections.abc import Callable
@@ -28,9 +29,10 @@ import soundfile
 from aiohttp import web
 
 from tests import loopback_dialects as dialects
-from tests.support import FORKS
+from tests.support import FORKS, wait_until
 
-TRANSIENT = ("busy", "busy_with_date", "limited", "broken", "unavailable", "timeout", "reset", "half")
+AT_ONCE = ("busy", "busy_with_date", "limited", "broken", "unavailable", "reset", "half")
+TRANSIENT = (*AT_ONCE, "timeout")
 FINAL = (
     "bad_request", "bad_json", "not_json", "no_choices", "error_in_200", "odd_finish",
     "filtered", "prompt_filtered", "refused", "empty", "blank", "length", "length_empty",
@@ -51,7 +53,8 @@ class Script:
     seed: int = 0
     latency_s: float = 0.0
     retry_after: str = "0.05"
-    hang_s: float = 60.0
+    hang_s: float = 600.0  # which is what a timeout takes; none waits for its end
+    hold_after: int | None = None  # answer so many questions, and keep those after them until told to go on
     models: list[str] | None = field(default_factory=lambda: ["loopback"])  # None: no /v1/models
     key: str | None = None  # the key to insist on
     model_length: int | None = None  # as vLLM lists it
@@ -139,6 +142,9 @@ class Server:
         self.answers = 0
         self.now = 0
         self.most = 0
+        self.arrived = 0
+        self.held = 0
+        self.going_on = asyncio.Event()
         self.last: dict[str, Any] = {}
 
     def app(self) -> web.Application:
@@ -149,12 +155,18 @@ class Server:
         app.router.add_get("/v1beta/models/{model}", self.gemini_model)
         app.router.add_post("/v1beta/models/{call}", self.chat)
         app.router.add_get("/seen", self.seen)
+        app.router.add_post("/go-on", self.go_on)
         return app
 
     async def seen(self, _: web.Request) -> web.Response:
         return web.json_response(
-            {"played": self.played, "asked": self.asked, "heard": self.heard, "most": self.most, "last": self.last}
-        )
+            {"played": self.played, "asked": self.asked, "heard": self.heard, "most": self.most, "last": self.last,
+             "held": self.held}
+        )  # fmt: skip
+
+    async def go_on(self, _: web.Request) -> web.Response:
+        self.going_on.set()
+        return web.json_response({})
 
     async def models(self, request: web.Request) -> web.Response:
         if self.script.listing is not None:
@@ -190,10 +202,20 @@ class Server:
     async def chat(self, request: web.Request) -> web.StreamResponse:
         self.now += 1
         self.most = max(self.most, self.now)
+        self.arrived += 1
         try:
+            if self.script.hold_after is not None and self.arrived > self.script.hold_after:
+                await self._hold()
             return await self._chat(request)
         finally:
             self.now -= 1
+
+    async def _hold(self) -> None:
+        self.held += 1
+        try:
+            await self.going_on.wait()
+        finally:
+            self.held -= 1
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         due = asyncio.get_running_loop().time() + self.script.latency_s
@@ -293,6 +315,11 @@ class Loopback:
         self.script = Script(**script)
 
     def __enter__(self) -> Loopback:
+        # Keeps the port for this test also while no server is there: nobody else's server is ever asked in its place.
+        self._place = socket.socket()
+        self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self._place.bind(("127.0.0.1", self.script.port))
+        self.script.port = self._place.getsockname()[1]
         here, there = FORKS.Pipe(duplex=False)
         self._process = FORKS.Process(target=_play, args=(self.script, there))
         self._process.start()
@@ -303,6 +330,7 @@ class Loopback:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+        self._place.close()
 
     def stop(self) -> None:
         """End the server, as a crash would."""
@@ -310,10 +338,21 @@ class Loopback:
         self._process.join()
 
     def seen(self) -> dict[str, Any]:
-        """What it played (ending -> count), was asked (request -> times) and heard; `most`: requests at one time."""
+        """What it played (ending -> count), was asked (request -> times) and heard.
+
+        most: requests at one time; held: those that it keeps now, which do not count as asked yet.
+        """
         with urllib.request.urlopen(self.url.removesuffix("/v1") + "/seen") as reply:
             seen: dict[str, Any] = json.load(reply)
             return seen
+
+    def wait_until_held(self, count: int) -> None:
+        """Until it keeps so many questions."""
+        wait_until(lambda: self.seen()["held"] == count)
+
+    def go_on(self) -> None:
+        """Answer the questions that were kept, and keep no more."""
+        urllib.request.urlopen(self.url.removesuffix("/v1") + "/go-on", data=b"").close()
 
 
 def _play(script: Script, there: Connection) -> None:
@@ -321,9 +360,9 @@ def _play(script: Script, there: Connection) -> None:
 
 
 async def _serve(script: Script, tell: Callable[[str], object]) -> None:
-    runner = web.AppRunner(Server(script).app(), access_log=None)
+    runner = web.AppRunner(Server(script).app(), access_log=None, handler_cancellation=True)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", script.port, backlog=1024)
+    site = web.TCPSite(runner, "127.0.0.1", script.port, backlog=1024, reuse_port=script.port != 0)
     await site.start()
     tell(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
     await asyncio.Event().wait()

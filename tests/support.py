@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,17 @@ if sys.platform != "win32":
 needs_recordings = pytest.mark.skipif(
     not (SHARED / "corpora").is_dir(), reason="needs the shared folder of real recordings"
 )
+
+
+PATIENCE_S = 300.0  # for what must come sooner or later: a slow machine is no fault
+
+
+def wait_until(here: Callable[[], bool]) -> None:
+    """Wait for what another process does. Fails where it does not come."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not here():
+        assert time.monotonic() < deadline, f"not within {PATIENCE_S:.0f} s"
+        time.sleep(0.01)
 
 
 def hears_interrupts() -> None:

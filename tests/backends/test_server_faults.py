@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from tests.backends.asking import answers, ask, model_card, tone
-from tests.loopback import FINAL, TRANSIENT, Loopback, Script
-from tests.support import ROOT, hears_interrupts
+from tests.loopback import AT_ONCE, FINAL, Loopback, Script
+from tests.support import PATIENCE_S, ROOT, hears_interrupts, wait_until
 from vibe_harness.backends import dispatch
 from vibe_harness.backends.chat_reply import read_reply
 from vibe_harness.backends.dispatch import Slots, asked_wait
@@ -44,29 +46,37 @@ EXPECTED = {
 @pytest.mark.slow
 def test_2000_requests_each_end_in_one_outcome_as_played() -> None:
     endings = [name for name in FINAL if name != "prompt_filtered"]  # that one is Gemini's
-    rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(TRANSIENT, 0.01) | {"timeout": 0.003}
+    rates = dict.fromkeys(endings, 0.02) | dict.fromkeys(AT_ONCE, 0.01)
     waves = [tone(pitch) for pitch in (110, 220, 440, 880)]
-    with Loopback(rates=rates, seed=5, hang_s=30.0) as server:
-        got = answers(server.url, (ask(i, waves[i % 4]) for i in range(2000)), timeout_s=10.0)
+    with Loopback(rates=rates, seed=5) as server:
+        got = answers(server.url, (ask(i, waves[i % 4]) for i in range(2000)), timeout_s=300.0)
         seen = server.seen()
     assert sorted(r.request for r in got) == sorted(f"r{i}" for i in range(2000))
     played = seen["played"]
     expected: Counter[Outcome] = Counter()
     for ending, count in played.items():
-        if ending not in TRANSIENT:
+        if ending not in AT_ONCE:
             expected[EXPECTED[ending]] += count
     assert Counter(r.outcome for r in got) == expected
-    assert set(played) == {*endings, *TRANSIENT, "well"}
+    assert set(played) == {*endings, *AT_ONCE, "well"}
     # Nothing is asked twice without need: once each, and once more for each transient fault that was played.
-    transient = sum(count for ending, count in played.items() if ending in TRANSIENT)
+    transient = sum(count for ending, count in played.items() if ending in AT_ONCE)
     assert len(seen["asked"]) == 2000 and sum(seen["asked"].values()) == 2000 + transient
     assert seen["most"] <= 32
     for response in got:
         assert (response.error is not None) == (response.outcome is Outcome.ERROR)
 
 
+def test_a_call_without_an_answer_is_given_up_and_asked_again() -> None:
+    with Loopback(rates={"timeout": 1.0}) as server:
+        got = answers(server.url, [ask(i) for i in range(3)], timeout_s=1.0, max_retries=20)
+        seen = server.seen()
+    assert [r.outcome for r in got] == [Outcome.OK] * 3
+    assert seen["played"]["timeout"] == 3 and min(seen["asked"].values()) >= 2  # more where the machine is that slow
+
+
 def test_a_fault_that_stays_is_an_error_after_the_last_retry() -> None:
-    rates = {name: 0.02 for name in TRANSIENT if name != "timeout"}
+    rates = dict.fromkeys(AT_ONCE, 0.02)
     with Loopback(rates=rates, times=-1, seed=1) as server:
         got = answers(server.url, [ask(i) for i in range(300)], max_retries=2)
         seen = server.seen()
@@ -163,6 +173,7 @@ def test_requests_are_drawn_as_there_is_room_and_memory_stays_flat() -> None:
         for done, _ in enumerate(engine.generate(source()), 1):
             assert drawn - done <= 10
             if done in (300, 950):
+                wait_until(lambda: not asyncio.all_tasks(engine._dispatcher._loop))  # what calls under way hold varies
                 gc.collect()
                 sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
@@ -171,24 +182,34 @@ def test_requests_are_drawn_as_there_is_room_and_memory_stays_flat() -> None:
 
 
 def test_stopping_early_cancels_what_is_under_way() -> None:
-    with Loopback(latency_s=300.0) as server:
+    with Loopback(hold_after=0) as server:
         engine = OpenAIEngine(model_card(server.url, timeout_s=300.0), [])
-        start = time.monotonic()
         stream = engine.generate([ask(i) for i in range(100)])
         with pytest.raises(RuntimeError, match="enough"):
-            raise_after(stream)
+            raise_when(stream, lambda: server.seen()["held"] == 32)
         stream.close()
         engine.close()
-        assert time.monotonic() - start < 60
+        wait_until(lambda: server.seen()["held"] == 0)
 
 
-def raise_after(stream: Iterator[Response]) -> None:
+def raise_when(stream: Iterator[Response], under_way: Callable[[], bool]) -> None:
+    """Wait for the next answer, and stop as a person's Ctrl-C does, once so much is under way."""
+
     def stop(*_: object) -> None:
         raise RuntimeError("enough")
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, 0.5)
-    next(stream)
+    def send() -> None:
+        wait_until(under_way)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        next(stream)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_ctrl_c_ends_the_process_promptly() -> None:
@@ -198,18 +219,16 @@ def test_ctrl_c_ends_the_process_promptly() -> None:
         "e = OpenAIEngine(model_card(sys.argv[1], timeout_s=300.0), [])\n"
         "list(e.generate(ask(i) for i in range(100)))"
     )
-    with Loopback(latency_s=300.0) as server:
+    with Loopback(hold_after=0) as server:
         process = subprocess.Popen(
             [sys.executable, "-c", code, server.url],
             stderr=subprocess.PIPE,
             cwd=ROOT,
             preexec_fn=hears_interrupts,
         )
-        while not server.seen()["most"]:
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: process.poll() is not None or server.seen()["held"] == 32)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE_S)  # while the server keeps what it was asked for ever
         assert process.returncode != 0 and b"KeyboardInterrupt" in error
 
 
@@ -218,7 +237,8 @@ def test_a_crowded_server_gets_fewer_requests_at_once() -> None:
         got = answers(server.url, (ask(i) for i in range(400)), max_retries=12)
         seen = server.seen()
     assert {r.outcome for r in got} == {Outcome.OK}
-    assert seen["played"]["crowded"] < 120  # without adapting, four fifths of all calls would come back
+    # Without adapting, four fifths of all calls would come back; how many do hangs on the machine, and is under half.
+    assert seen["played"]["crowded"] < seen["played"]["well"] == 400
 
 
 def test_slots_halve_once_a_round_and_grow_by_one_a_round() -> None:

@@ -19,26 +19,41 @@ from vibe_harness.pipeline.run_folder import RunFolder
 STARTS = 360  # of runs that something befalls, over all lanes: a number, so that no machine is too slow for the test
 LANES = 2
 KINDS = 5  # runs, killed, torn, full, doubled
-RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19", "--corpus", "m.csv")
+RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19", "--corpus", "m.csv",
+       "--output-path")  # fmt: skip
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of Unix")
 
 
-@pytest.fixture
-def starter(tmp_path):
-    """A corpus of 240 clips over 12 files of 6 speakers."""
+def starter_of(folder, clips):
+    """A corpus of so many clips over 12 files of 6 speakers."""
     rows = ["file,speaker,gender,id"]
     for speaker in range(6):
         for take in range(2):
-            tone(tmp_path / f"s{speaker}" / f"{take}.wav", (110, 200)[speaker % 2] + 3 * speaker + take)
+            tone(folder / f"s{speaker}" / f"{take}.wav", (110, 200)[speaker % 2] + 3 * speaker + take)
             sex = ("male", "female")[speaker % 2]
-            rows += [f"s{speaker}/{take}.wav,s{speaker},{sex},{take}-{again}" for again in range(20)]
-    (tmp_path / "m.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return Starter(tmp_path, RUN)
+            rows += [f"s{speaker}/{take}.wav,s{speaker},{sex},{take}-{again}" for again in range(clips // 12)]
+    (folder / "m.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return Starter(folder, RUN)
 
 
 @pytest.mark.slow
-def test_killed_torn_filled_and_doubled_hundreds_of_times_it_ends_as_an_unbroken_run(starter):
+def test_killed_ahead_of_any_change_to_its_folder_it_ends_as_an_unbroken_run(tmp_path):
+    starter = starter_of(tmp_path, 12)
+    starter.whole("whole")
+    changes = 0
+    for folder in starter.killed_ahead_of_each_change():
+        checked = check_run(RunFolder(folder))
+        assert checked.whole and checked.answered == checked.planned == 12, checked.faults
+        assert stored(folder) == stored(tmp_path / "whole")
+        assert {path.name for path in folder.iterdir()} == {path.name for path in (tmp_path / "whole").iterdir()}
+        changes += 1
+    assert changes > 30
+
+
+@pytest.mark.slow
+def test_killed_torn_filled_and_doubled_hundreds_of_times_it_ends_as_an_unbroken_run(tmp_path):
+    starter = starter_of(tmp_path, 240)
     seed = int(os.environ.get("VIBE_FAULT_SEED", random.SystemRandom().randrange(2**32)))
     print(f"VIBE_FAULT_SEED={seed}")  # shown where the test fails, and with -s
     starter.whole("first")  # imports what was not imported ahead

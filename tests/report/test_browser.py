@@ -1,6 +1,5 @@
 """The pages as a person has them: opened from disk in a real browser, which logs no error and asks no network."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,8 @@ import pytest
 import soundfile
 from playwright.sync_api import expect
 
-from tests.browser import violations
+from tests.browser import patient_page, violations
+from tests.choice_corpora import quiz
 from tests.report.runs import HOSTILE, NAMES, hostile_run
 from vibe_harness import evaluate
 from vibe_harness.cli.main import main
@@ -18,7 +18,7 @@ from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.report.run_page import write_run_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 pytestmark = pytest.mark.slow
 
@@ -51,6 +51,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "simulated", ["story", "advisory", "casting"], model_args={"strength": strength}, permutations=399,
             output_path=runs[-1],
         )  # fmt: skip
+    runs.append(folder / "choice")  # of a model of its own: its choices stand beside no free answers of the others
+    evaluate("simulated", ["biasinear"], quiz(folder / "quiz"), model_args={"knows": 1}, permutations=19,
+             output_path=runs[-1])  # fmt: skip
     output = folder / "site"
     with pytest.raises(SystemExit) as ended:
         main(["leaderboard", *map(str, runs), "--output", str(output), "--include-simulated", "--include-published"])
@@ -94,12 +97,12 @@ def test_answers_are_filtered_by_task_group_attribute_and_value(page: "Page", ru
     opened(page, run.path / "report.html")
     assert answers(page).count() == 20
     assert page.locator("#said").inner_text() == "1 to 20 of 192 answers"
-    page.get_by_role("combobox", name="task", exact=True).select_option("advisory (default)")
+    page.get_by_role("combobox", name="task", exact=True).select_option("advisory")
     page.get_by_role("combobox", name="gender", exact=True).select_option("female")
     page.get_by_text("1 to 20 of 48 answers").wait_for()
     page.get_by_role("combobox", name="attribute", exact=True).select_option("activity")
     page.get_by_role("combobox", name="value has").fill("yoga")
-    expect(page.locator("#said")).not_to_have_text(re.compile("48 answers$"))
+    expect(page.locator("#list article").filter(has_not_text="yoga")).to_have_count(0)
     found = answers(page).all_inner_texts()
     assert found and all("yoga" in text and "female" in text and text.startswith("advisory") for text in found)
     page.get_by_role("combobox", name="value has").fill("no such thing")
@@ -155,10 +158,10 @@ def test_clips_with_awkward_names_play(page: "Page", hostile: RunFolder) -> None
     assert played == [True] * len(NAMES)
 
 
-def test_a_clip_that_went_away_shows_its_path(browser: object, hostile: RunFolder, tmp_path: Path) -> None:
+def test_a_clip_that_went_away_shows_its_path(browser: "Browser", hostile: RunFolder, tmp_path: Path) -> None:
     moved = tmp_path / "report.html"
     moved.write_bytes((hostile.path / "report.html").read_bytes())
-    page = browser.new_page()  # type: ignore[attr-defined]  # the browser logs what it cannot find
+    page = patient_page(browser)  # the browser logs what it cannot find
     page.goto(moved.as_uri())
     answers(page).first.locator("audio").evaluate("element => element.load()")
     page.get_by_text("The clip is not where it was").first.wait_for()
@@ -181,15 +184,15 @@ def test_the_leaderboard_is_for_everyone(page: "Page", site: Path, size: str, sc
 
 def test_tables_sort_by_keyboard(page: "Page", site: Path) -> None:
     opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by gender, CREMA-D")
+    table = page.get_by_role("table", name="Scores by gender on CREMA-D")
     heading = table.locator("thead th").nth(1)
     heading.get_by_role("button").focus()
     page.keyboard.press("Enter")
-    assert heading.get_attribute("aria-sort") == "ascending"
+    expect(heading).to_have_attribute("aria-sort", "ascending")
     figures = [float(text) for text in table.locator("tbody td:nth-child(2) b").all_inner_texts()]
     assert figures == sorted(figures) and figures[0] == 2.45
     page.keyboard.press("Space")
-    assert heading.get_attribute("aria-sort") == "descending"
+    expect(heading).to_have_attribute("aria-sort", "descending")
     assert names(page, table)[0] == "DeSTA2.5-Audio"
     assert table.locator("[aria-sort]").count() == 1
     assert "Sorted by advisory, falling" in page.locator("#said").inner_text()
@@ -197,7 +200,7 @@ def test_tables_sort_by_keyboard(page: "Page", site: Path) -> None:
 
 def test_models_are_searched_and_columns_chosen(page: "Page", site: Path) -> None:
     opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by accent, L2-ARCTIC")
+    table = page.get_by_role("table", name="Scores by accent on L2-ARCTIC")
     page.get_by_label("Search models").fill("qwen2.5")
     assert names(page, table) == ["Qwen2.5-Omni-3B", "Qwen2.5-Omni-7B"]
     chooser = page.locator("section", has=table).locator("details.columns")
@@ -212,7 +215,7 @@ def test_models_are_searched_and_columns_chosen(page: "Page", site: Path) -> Non
 
 def test_the_highest_and_lowest_say_so_in_words(page: "Page", site: Path) -> None:
     opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by gender, CREMA-D")
+    table = page.get_by_role("table", name="Scores by gender on CREMA-D")
     assert table.locator(".mark").count() == 10
     row = table.get_by_role("row", name="Qwen2-Audio")
     assert "highest" in row.locator("td").nth(3).inner_text() and "38.12" in row.locator("td").nth(3).inner_text()
@@ -231,3 +234,21 @@ def test_in_print_there_are_no_controls(printed: "Page", run: RunFolder, site: P
     opened(printed, run.path / "report.html")
     answers(printed)
     assert not printed.locator("#filters").is_visible() and not printed.locator("#list audio").first.is_visible()
+
+
+def test_a_print_lacks_nothing_that_was_folded_or_scrolled(printed: "Page", run: RunFolder, site: Path) -> None:
+    for path, tables in ((run.path / "report.html", ".wide"), (site / "index.html", "section .wide")):
+        opened(printed, path)
+        printed.set_viewport_size({"width": 718, "height": 1000})  # A4 within its margins
+        widths = printed.locator(tables).evaluate_all("all => all.map((one) => one.scrollWidth)")
+        assert max(widths) <= 718
+        folded = printed.locator("details:not([open]):not(.columns) :is(table, pre)")
+        assert folded.count() > 0 and all(one.bounding_box()["height"] > 10 for one in folded.all())
+
+
+def test_on_a_phone_the_verdict_stands_beside_the_score_and_no_row_is_stretched(page: "Page", run: RunFolder) -> None:
+    opened(page, run.path / "report.html", "phone")
+    verdict = page.get_by_role("table", name="In short").locator("tbody td.said").first
+    assert verdict.bounding_box()["x"] + 80 < SIZES["phone"]["width"]
+    rows = page.locator(".wide tbody tr:visible")
+    assert max(row.bounding_box()["height"] for row in rows.all()) < 160

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import violations
+from tests.browser import patient_page, violations
 from tests.support import hears_interrupts
 from tests.validation.conftest import claim, drawn, made_sample
 from vibe_harness.records import Reading
@@ -137,7 +137,7 @@ def test_two_judges_at_once_lose_nothing(serve: Open, tmp_path: Path, browser: B
     claims = {"occupation": [claim(["nurse"])], "hobby": [claim(["golf"])]}
     write_sample(place, made_sample([drawn(number, f"a nurse {number}", claims) for number in range(1, 13)]))
     servers = [serve("ann", place), serve("ben", place), serve("ann", place)]  # and one of them in two windows
-    pages = [browser.new_page() for _ in servers]
+    pages = [patient_page(browser) for _ in servers]
     for page, server in zip(pages, servers, strict=True):
         enter(page, server.url)
     for _ in range(8):
@@ -165,7 +165,7 @@ def test_what_a_model_wrote_is_text(serve: Open, page: Page) -> None:
 
 
 def test_without_the_program_nothing_counts_as_judged(serve: Open, folder: Path, browser: Browser) -> None:
-    page = browser.new_page()  # where the browser may log the failed call
+    page = patient_page(browser)  # where the browser may log the failed call
     server = serve()
     enter(page, server.url)
     press(page, "r", "1 of 6 judged")

@@ -25,7 +25,7 @@ class Server:
     url: str
     client: Any  # openai.AsyncOpenAI
     under_way: int = 0
-    pause_s: float = FIRST_PAUSE_S
+    pause_s: float = field(default_factory=lambda: FIRST_PAUSE_S)
     failed: int = 0  # calls in a row that it answered with a fault of its own
     out_until: float | None = None  # on the loop's clock; None while it is in use
     tried: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -178,11 +178,14 @@ def progress_of(cell: Cell, failures: Mapping[str, str]) -> Progressed:
     """How far a cell has come, read from its folder."""
     folder = RunFolder(cell.folder)
     planned = count_requests(folder.requests)
-    answered = sum(
-        1
-        for line in journal_lines(folder.responses)
-        if line.record is not None and line.record["outcome"] != Outcome.ERROR
-    )
+    try:
+        answered = sum(
+            1
+            for line in journal_lines(folder.responses)
+            if line.record is not None and line.record["outcome"] != Outcome.ERROR
+        )
+    except UserError as error:  # a file lies in the folder's place, say
+        return Progressed(cell, State.FAILED, 0, planned, str(error))
     if planned is not None and answered >= planned and _scored(cell, folder):
         return Progressed(cell, State.DONE, answered, planned)
     if folder.held():
