@@ -1,7 +1,7 @@
 """Do the tests hold their level, and the intervals their coverage, in the designs of the three corpora?
 
     python benchmarks/calibration.py                 2,000 simulations a cell
-    python benchmarks/calibration.py --quick         40 a cell, under a minute: only gross faults show
+    python benchmarks/calibration.py --quick         20 a cell, under a minute: only gross faults show
     python benchmarks/calibration.py --part interval one of: level, strata, balance, interval, comparison
     python benchmarks/calibration.py --only "L2-ARCTIC accent, habit 0.1"   the cells whose name holds these words
 
@@ -255,7 +255,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="words in the names of the cells to run")
     parser.add_argument("--seed", type=int, default=0, help="other simulations")
     arguments = parser.parse_args()
-    report = Report(arguments.runs or (40 if arguments.quick else 2_000), arguments.only, arguments.seed)
+    report = Report(arguments.runs or (20 if arguments.quick else 2_000), arguments.only, arguments.seed)
     for name, part in PARTS.items():
         if arguments.part in (None, name):
             part(report)
