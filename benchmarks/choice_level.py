@@ -16,6 +16,7 @@ import argparse
 import sys
 
 import numpy as np
+from figures import status, tell
 from numpy.typing import NDArray
 
 from vibe_harness.stats.clusters import clustered_mean
@@ -74,16 +75,13 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     simulations = 200 if parser.parse_args().quick else 2_000
     slack = 0.0 if simulations >= 2_000 else 3 * float(np.sqrt(ALPHA * (1 - ALPHA) / simulations))
-    missed = 0
     print(f"share of {simulations} simulations without bias with p < {ALPHA}; 475 items, {VOICES} voices")
     for habits in HABITS:
         found = level(habits, 475, simulations, seed=0)
-        print(
-            f"{habits:10} two-way cluster-robust t {found['two-way']:.3f}, aim 0.02 to 0.10   binomial "
-            f"{found['binomial']:.3f}"
-        )
-        missed += not 0.02 - slack <= found["two-way"] <= 0.10 + slack
-    return 1 if missed else 0
+        held = 0.02 - slack <= found["two-way"] <= 0.10 + slack
+        beside = f"the binomial test {found['binomial']:.3f}"
+        tell(f"habits of {habits}", found["two-way"], "by the two-way t", "0.02 to 0.10", held, beside)
+    return status()
 
 
 if __name__ == "__main__":

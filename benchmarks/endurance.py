@@ -9,8 +9,8 @@ Prints, for a study of the sizes of CREMA-D (7,442 clips), the Speech Accent Arc
   that over the first fifth), and its peak;
 - bytes of a run folder per request, by file;
 - what `run-check` takes (aim: no fault).
-Exits with 1 where an aim is missed. By default a twentieth of full size; --quick: a two-hundredth, of two models, whose
-pace says nothing and is not judged; --full: over a million requests. The clips are the demo's under other names:
+Exit status 1 where an aim is missed. By default a twentieth of full size; --quick: a two-hundredth, of two models,
+whose pace says nothing and is not judged; --full: over a million requests. The clips are the demo's under other names:
 decoding is not what is measured.
 """
 
@@ -26,7 +26,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from overhead import make_corpus  # beside this file
+from figures import status, tell  # beside this file
+from overhead import make_corpus
 
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_check import check_run
@@ -103,7 +104,7 @@ def by_fifths(sizes: list[float]) -> tuple[float, float]:
     return sum(sizes[:fifth]) / fifth, sum(sizes[-fifth:]) / fifth
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="a two-hundredth of full size, of two models")
@@ -124,29 +125,30 @@ def main() -> None:
             sys.exit(f"not all cells are done: {dict(states)}: {kept.failures()}")
         requests = sum(number for number, _ in watch.asked)
         print(f"{models} models x {len(TASKS)} tasks x {len(SIZES)} corpora at {share:g} of full size")
-        print(f"  {requests:,} requests in {len(cells)} cells: {took:.1f} s, all stages and set-up")
+        tell("all stages and set-up", took, "s", beside=f"{requests:,} requests in {len(cells)} cells")
         pace = tenths(watch.asked)
-        print(f"  asking, s of processor per 1,000 requests by tenths: {' '.join(f'{one:.2f}' for one in pace)}")
-        slower, grown = pace[-1] / pace[0], 0.0
-        print(f"  last tenth over first: {slower:.2f}; aim {PACE}{' (not judged)' if options.quick else ''}")
+        beside = f"s of processor per 1,000 requests by tenths: {' '.join(f'{one:.2f}' for one in pace)}"
+        slower, aim = pace[-1] / pace[0], "" if options.quick else f"at most {PACE}"
+        tell("asking", slower, "in the last tenth over the first", aim, options.quick or slower <= PACE, beside)
         for stage in ("asking", "extracting", "scoring"):
             first, last = by_fifths([size for what, size in watch.memory if what == stage])
-            grown = last / first
-            print(f"  memory after {stage}: {first:.0f} MB over the first fifth of cells, {last:.0f} over the last")
-        print(f"  last fifth over first, after scoring: {grown:.2f}; aim {GROWTH}")
-        print(f"  peak of all: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.0f} MB")
+            grown, aim = last / first, f"at most {GROWTH}" if stage == "scoring" else ""
+            beside = f"{first:.0f} MB, {last:.0f} MB"
+            held = grown <= GROWTH or stage != "scoring"
+            tell(f"memory after {stage}", grown, "over the last fifth of cells to the first", aim, held, beside)
+        tell("memory at its peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, "MB")
         bytes_of: Counter[str] = Counter()
         for cell in cells:
             bytes_of.update({path.name: path.stat().st_size for path in cell.folder.iterdir()})
         parts = ", ".join(f"{file} {size / requests:.0f}" for file, size in bytes_of.most_common(6))
-        print(f"  on disk: {sum(bytes_of.values()) / requests:.0f} bytes a request ({parts})")
+        tell("on disk", sum(bytes_of.values()) / requests, "bytes a request", beside=parts)
         begun = time.perf_counter()
         faults = [fault for cell in cells for fault in check_run(RunFolder(cell.folder)).faults]
         checked = time.perf_counter() - begun
-        print(f"  run-check: {1000 * checked / requests:.2f} s per 1,000 requests, {len(faults)} faults")
-        if faults or grown > GROWTH or (slower > PACE and not options.quick):
-            sys.exit(1)
+        tell("run-check", 1000 * checked / requests, "s per 1,000 requests")
+        tell("run-check", len(faults), "faults", "0", not faults)
+    return status()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,8 +1,9 @@
-"""How much the harness costs beside its engines. Prints ratios of runs made side by side in one go.
+"""How much the harness costs beside its engines: ratios of runs made side by side in one go.
 
-    python -m benchmarks.engines server              # needs vibe-harness[dev]
-    python -m benchmarks.engines throughput order    # need vLLM: see .ci/engines
+    python -m benchmarks.engines [--quick] server              # needs vibe-harness[dev]
+    python -m benchmarks.engines [--quick] throughput order    # need vLLM: see .ci/engines
 
+Exit status 1 where an aim is missed. --quick: fewer requests, and one round of each.
 server: requests a second at 100 ms latency and 32 at once, beside a bare aiohttp client and the ideal of 320.
 throughput: output tokens a second through the harness beside vLLM's own LLM.generate, tiny checkpoint, 256 requests.
 order: five tasks over the same clips, grouped by clip and by task, with caches smaller than the set of clips.
@@ -10,6 +11,7 @@ order: five tasks over the same clips, grouped by clip and by task, with caches 
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import base64
 import gc
@@ -25,14 +27,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.figures import status, tell
 from tests.loopback import Loopback
 from vibe_harness.backends.audio import wav_bytes
 from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.records import Generation, Outcome, Request, Waveform
 
 RATE = 16_000
-ROUNDS = 3
-IDEAL = 320.0
+IDEAL = 320.0  # requests a second: 32 at once, 100 ms each
+FLAT = 10  # MiB: 230 of the requests, if they were kept
 CHATML = Layout(
     before="<|im_start|>user\n<|audio_bos|><|AUDIO|><|audio_eos|>", end="<|im_end|>\n<|im_start|>assistant\n"
 )
@@ -48,10 +51,10 @@ def memory_mib() -> float:
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
 
-def server() -> None:
+def server(quick: bool) -> None:
     from vibe_harness.backends.openai_server import OpenAIEngine
 
-    wave, count = noise(0, 1.0), 1600
+    wave, count, rounds = noise(0, 1.0), 640 if quick else 1600, 1 if quick else 3
     with Loopback(latency_s=0.1) as loopback:
         card = ModelCard(model="m", backend="openai", id="loopback", connection={"base_url": loopback.url})
         engine = OpenAIEngine(card, ())
@@ -70,24 +73,25 @@ def server() -> None:
         ours(-1)
         rates: dict[str, list[float]] = {"harness": [], "aiohttp": []}
         processor = 0.0
-        for tag in range(ROUNDS):
+        for tag in range(rounds):
             begun = time.process_time()
             rates["harness"].append(ours(tag))
             processor += time.process_time() - begun
-            rates["aiohttp"].append(bare(tag + ROUNDS))
+            rates["aiohttp"].append(bare(tag + rounds))
         for name, found in rates.items():
             middle = statistics.median(found)
-            print(f"server      {name:8} {middle:6.1f} requests/s, {middle / IDEAL:.3f} of the ideal")
-        print(f"server      harness  {1000 * processor / ROUNDS / count:6.2f} ms of processor time a request")
+            share, aim = middle / IDEAL, "at least 0.95" if name == "harness" else ""
+            tell(f"server, {name}", share, "of the ideal", aim, not aim or share >= 0.95, f"{middle:.1f} requests/s")
+        tell("server, harness", 1000 * processor / rounds / count, "ms of processor a request")
         ratio = statistics.median(a / b for a, b in zip(rates["harness"], rates["aiohttp"], strict=True))
-        print(f"server      harness / aiohttp {ratio:.3f}")
+        tell("server, harness", ratio, "of aiohttp")
         before = memory_mib()
-        for tag in range(5):
+        for tag in range(2 if quick else 5):
             ours(100 + tag)
         gc.collect()
-        print(
-            f"server      memory {before:.0f} MiB before and {memory_mib():.0f} MiB after {5 * count} further requests"
-        )
+        grown, further = memory_mib() - before, (2 if quick else 5) * count
+        beside = f"{before:.0f} MiB before them"
+        tell(f"server, memory of {further:,} further requests", grown, "MiB", f"at most {FLAT}", grown <= FLAT, beside)
         engine.close()
 
 
@@ -126,7 +130,7 @@ def batch(tag: int, count: int) -> Iterator[Request]:
         yield Request(f"{tag}-{i}", "t", "v", f"{i}", f"question {i}", Generation(64), lambda wave=wave: wave)
 
 
-def throughput(checkpoint: str) -> None:
+def throughput(checkpoint: str, quick: bool) -> None:
     """One engine at a time, in processes of their own: the harness's child, and a bare LLM in this one."""
     os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_LOGGING_LEVEL": "ERROR"}
     import vllm
@@ -134,7 +138,7 @@ def throughput(checkpoint: str) -> None:
     from vibe_harness.backends.layout import joined
     from vibe_harness.backends.vllm import VLLMEngine, VLLMInside
 
-    card, count = vllm_card(checkpoint), 256
+    card, count, rounds = vllm_card(checkpoint), 64 if quick else 256, 1 if quick else 3
     inside = VLLMInside(card, ())
     child = VLLMEngine(card, ())
     llm: Any = inside._llm  # the very engine: what is compared is the way to it
@@ -157,17 +161,18 @@ def throughput(checkpoint: str) -> None:
     for warm in (bare, lambda tag: ours(inside, tag), lambda tag: ours(child, tag)):
         warm(900)
     found: dict[str, list[float]] = {"LLM.generate": [], "harness, in process": [], "harness, child": []}
-    for round_ in range(ROUNDS):
+    for round_ in range(rounds):
         found["LLM.generate"].append(bare(3 * round_))
         found["harness, in process"].append(ours(inside, 3 * round_ + 1))
         found["harness, child"].append(ours(child, 3 * round_ + 2))
     child.close()
     for name, rates in found.items():
         ratio = statistics.median(a / b for a, b in zip(rates, found["LLM.generate"], strict=True))
-        print(f"throughput  {name:20} {statistics.median(rates):7.1f} tokens/s, {ratio:.3f} of LLM.generate")
+        beside = f"{statistics.median(rates):.1f} tokens/s"
+        tell(f"throughput, {name}", ratio, "of LLM.generate", "at least 0.95", ratio >= 0.95, beside)
 
 
-def order(checkpoint: str) -> None:
+def order(checkpoint: str, quick: bool) -> None:
     from vibe_harness.backends.vllm import VLLMInside
 
     clips = [noise(i, 20.0) for i in range(16)]  # 500 tokens each
@@ -192,7 +197,7 @@ def order(checkpoint: str) -> None:
             yield Request(f"{c}-{t}", "t", "v", f"{c}", tasks[t], Generation(8), lambda c=c: clips[c])
 
     found: dict[bool, list[tuple[float, int]]] = {True: [], False: []}
-    for tag in range(3):
+    for tag in range(1 if quick else 3):
         for by_clip in (True, False):
             engine._llm.reset_prefix_cache()
             engine._llm.reset_mm_cache()
@@ -202,20 +207,37 @@ def order(checkpoint: str) -> None:
             found[by_clip].append((time.perf_counter() - start, engine.prompt_tokens - engine.cached_tokens))
     for by_clip, runs in found.items():
         seconds, tokens = statistics.median(run[0] for run in runs), statistics.median(run[1] for run in runs)
-        print(f"order       by {'clip' if by_clip else 'task'}: {seconds:6.1f} s, {tokens:.0f} tokens of prefill")
+        tell(f"order, by {'clip' if by_clip else 'task'}", seconds, "s", beside=f"{tokens:.0f} tokens of prefill")
     by_task, by_clip_ = found[False], found[True]
     times = statistics.median(a[0] / b[0] for a, b in zip(by_task, by_clip_, strict=True))
     tokens = statistics.median(a[1] / b[1] for a, b in zip(by_task, by_clip_, strict=True))
-    print(f"order       by task / by clip: time {times:.2f}, prefill {tokens:.2f}")
+    tell("order, time", times, "times less by clip", "at least 2", times >= 2)
+    tell("order, prefill", tokens, "times fewer tokens by clip", "at least 2", tokens >= 2)
 
 
-if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["server"]
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help="server, throughput, order; server by default")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    on_vllm = {"throughput": throughput, "order": order}
+    wanted = options.parts or ["server"]
+    unknown = set(wanted) - {"server", *on_vllm}
+    if unknown:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = ""
-        if {"throughput", "order"} & set(wanted):
+        if set(wanted) & set(on_vllm):
             from tests.tiny_checkpoint import build
 
             checkpoint = str(build(Path(folder)))
         for name in wanted:
-            {"server": lambda _: server(), "throughput": throughput, "order": order}[name](checkpoint)
+            if name == "server":
+                server(options.quick)
+            else:
+                on_vllm[name](checkpoint, options.quick)
+    return status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -23,6 +23,7 @@ for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[name] = "1"  # read when numpy is imported
 
 import numpy as np  # noqa: E402
+from figures import status, tell  # noqa: E402
 from scipy import stats  # noqa: E402
 
 from vibe_harness.stats.permutation import permutation_test, permutation_tests  # noqa: E402
@@ -43,13 +44,6 @@ CORPORA = (
     Corpus("L2-ARCTIC", (4,) * 6, 9_600),
     Corpus("archive", (150, 80, 60, 50, 40, 26), 406),
 )
-missed: list[str] = []
-
-
-def line(name: str, value: float, unit: str, aim: str = "", held: bool = True) -> None:
-    print(f"{name}: {value:,.3g} {unit}{f', aim {aim}' if aim else ''}{'' if held else '  MISSED'}", flush=True)
-    if not held:
-        missed.append(name)
 
 
 def seconds(function: Callable[[], object], repeats: int = 1) -> float:
@@ -126,16 +120,16 @@ def corpus_rows(corpus: Corpus, permutations: int, timed: int) -> None:
     scipy = seconds(lambda: data.scipy(timed)) * permutations / timed
     limit = machine_limit(len(corpus.sizes), data.groups.size, ATTRIBUTES * (VALUES + 1), permutations)
     name = f"{corpus.name} speakers"
-    line(f"{name}, {permutations:,} permutations", ours, "s")
-    line(f"{name}, times faster than a NumPy loop", loop / ours, "x", "at least 100", loop / ours >= 100)
-    line(f"{name}, times faster than scipy", scipy / ours, "x", "at least 100", scipy / ours >= 100)
-    line(f"{name}, times the machine's limit", ours / limit, "x", "at most 3", ours / limit <= 3)
+    tell(f"{name}, {permutations:,} permutations", ours, "s")
+    tell(f"{name}, times faster than a NumPy loop", loop / ours, "x", "at least 100", loop / ours >= 100)
+    tell(f"{name}, times faster than scipy", scipy / ours, "x", "at least 100", scipy / ours >= 100)
+    tell(f"{name}, times the machine's limit", ours / limit, "x", "at most 3", ours / limit <= 3)
     groups = data.groups[data.speaker]
     utterances = seconds(lambda: permutation_test(data.rows, groups, permutations=permutations))
     loop = seconds(lambda: data.loop(timed, speakers=False)) * permutations / timed
     name = f"{corpus.name} utterances"
-    line(f"{name}, {permutations:,} permutations", utterances, "s")
-    line(f"{name}, times faster than a NumPy loop", loop / utterances, "x", "at least 30", loop / utterances >= 30)
+    tell(f"{name}, {permutations:,} permutations", utterances, "s")
+    tell(f"{name}, times faster than a NumPy loop", loop / utterances, "x", "at least 30", loop / utterances >= 30)
 
 
 def memory() -> float:
@@ -152,10 +146,10 @@ def leaderboard(models: int, permutations: int) -> None:
         for _ in range(models)
     ]
     taken = seconds(lambda: permutation_tests(tasks, groups, permutations=permutations))
-    line(
+    tell(
         f"{models} models x 1,200 speakers, {permutations:,} permutations", taken / 60, "min", "at most 5", taken <= 300
     )
-    line("memory at the end", memory(), "GB", "under 2", memory() < 2)
+    tell("memory at the end", memory(), "GB", "under 2", memory() < 2)
 
 
 def main() -> int:
@@ -164,9 +158,9 @@ def main() -> int:
     quick = parser.parse_args().quick
     for corpus in CORPORA:
         corpus_rows(corpus, 2_000 if quick else 10_000, 20 if quick else 200)
-    line("memory after the corpora", memory(), "GB", "under 1", memory() < 1)
+    tell("memory after the corpora", memory(), "GB", "under 1", memory() < 1)
     leaderboard(10 if quick else 100, 1_000 if quick else 10_000)
-    return 1 if missed else 0
+    return status()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,31 @@
+"""Every benchmark has a quick form, prints a line a figure, and fails where an aim is missed."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks import figures
+from tests.support import ROOT
+
+BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.name != "figures.py")
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_it_is_quick_on_request_and_fails_where_an_aim_is_missed(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert {"tell", "status"} <= called
+    assert "--quick" in {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    assert ast.unparse(tree.body[-1]) == "if __name__ == '__main__':\n    sys.exit(main())"
+
+
+def test_a_line_a_figure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "missed", [])
+    figures.tell("start", 0.25, "s", "at most 1", beside="on a quiet machine")
+    figures.tell("all", 12_345.6, "MB")
+    assert figures.status() == 0
+    figures.tell("pages", 7, "MB", "at most 5", held=False)
+    assert figures.status() == 1
+    said = ["start: 0.25 s, aim at most 1 (on a quiet machine)", "all: 12,346 MB", "pages: 7 MB, aim at most 5  MISSED"]
+    assert capsys.readouterr().out.splitlines() == said
