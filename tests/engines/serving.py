@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support import held_port
 
 
 @dataclass
@@ -54,9 +55,8 @@ class Serving:
 @contextmanager
 def serving(checkpoint: Path, core: int | None = None) -> Iterator[Serving]:
     """Start a server. It may not answer yet: see `Serving.wait`. core: the one that it may use; all where None."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    held = held_port()
+    port = held.getsockname()[1]
     bound = [] if core is None else ["taskset", "-c", str(core)]
     process = subprocess.Popen(
         [
@@ -77,3 +77,4 @@ def serving(checkpoint: Path, core: int | None = None) -> Iterator[Serving]:
             process.wait(60)
         except subprocess.TimeoutExpired:
             served.kill()
+        held.close()
