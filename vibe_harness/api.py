@@ -225,7 +225,7 @@ def check_run(run: str | Path, *, trust_remote_code: bool = False, progress: Pro
 
 def power(
     tasks: Sequence[str],
-    corpus: str | Path,
+    corpus: str | Path | Corpus,
     dimension: str,
     *,
     pilot: str | Path | None = None,
@@ -237,10 +237,10 @@ def power(
     include_path: Sequence[str | Path] = (),
 ) -> dict[str, Power]:
     """Task -> the smallest nTVD that a corpus can show for it; the arguments are those of `vibe-harness power`."""
-    from vibe_harness.corpora.registry import find_corpus
+    from vibe_harness.corpora.manifest import Corpus
     from vibe_harness.pipeline.power import task_power
 
-    found = find_corpus(str(corpus))
+    found = corpus if isinstance(corpus, Corpus) else load_corpus(corpus)
     return {
         task.name: task_power(
             task, found, dimension, pilot=Path(pilot) if pilot else None, habit=habit, tau=tau, target=target,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -101,6 +102,27 @@ def test_what_a_response_costs(audio_tokens: int | None, audio_price: float | No
     budget = Budget(prices=Prices(input=0.3, output=2.5, audio=audio_price))
     budget.count(Response("r", Outcome.OK, "x", input_tokens=1000, audio_tokens=audio_tokens, output_tokens=100))
     assert budget.spent.cost == pytest.approx(cost / 1e6)
+
+
+def test_a_budget_that_cannot_be_kept_ends_the_run() -> None:
+    silent = {"choices": [{"message": {"content": "Chess."}, "finish_reason": "stop"}]}
+    budget = Budget(max_cost=9.0, prices=Prices(input=1.0, output=1.0))
+    with Loopback(body=json.dumps(silent)) as server:
+        engine = OpenAIEngine(model_card(server.url, concurrency=4), [])
+        got: list[Response] = []
+        with pytest.raises(EngineError, match="--max-cost cannot be kept: the server does not tell how many tokens"):
+            got.extend(watched(engine, (ask(i) for i in range(100)), budget))
+        engine.close()
+        assert 1 <= len(got) <= 6 and {r.outcome for r in got} == {Outcome.OK}
+        with pytest.raises(EngineError, match="tokens_per_minute cannot be kept"):
+            answers(server.url, [ask(1)], tokens_per_minute=1000.0)
+        assert len(answers(server.url, [ask(1)], requests_per_minute=1000.0)) == 1
+
+
+def test_more_tokens_of_sound_than_of_prompt_are_not_believed() -> None:
+    budget = Budget(prices=Prices(input=2.0, output=0.0, audio=1.0))
+    budget.count(Response("r", Outcome.OK, "x", input_tokens=100, audio_tokens=1000, output_tokens=0))
+    assert budget.spent.cost == pytest.approx(200 / 1e6)
 
 
 def test_rates_are_kept() -> None:

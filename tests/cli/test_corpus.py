@@ -25,6 +25,7 @@ def test_prepare_then_list_show_check_and_lexicon(command: QuickCommand, tmp_pat
     done = command("corpus", "prepare", "crema-d", "--source", source, check=0).stdout
     assert "3 clips, 2 speakers" in done and "left out: 1, silent" in done and "--corpus crema-d" in done
     listed = {line.split()[0]: line for line in command("corpus", "list", check=0).stdout.splitlines() if line.strip()}
+    assert "96 clips of 24 speakers; synthetic speech" in listed["demo"]  # which has no card to be told from
     assert (
         "  prepared" in listed["crema-d"] and "not prepared" in listed["l2-arctic"] and "comes along" in listed["demo"]
     )

@@ -27,6 +27,14 @@ def test_names_that_look_like_markup_or_commands_are_shown_as_they_are(quick, to
     assert not any(sign in done.stdout + done.stderr for sign in "\x1b\u202e\x07")
 
 
+def test_a_table_of_scores_fits_80_letters_with_every_name_whole(quick, tones):
+    done = quick("--model", "simulated", "--tasks", "story", "--tau", "2", "--permutations", "19", "--corpus", tones)
+    lines = done.stdout.splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("story by "))
+    assert max(len(line.rstrip()) for line in lines[: start + 7]) <= 80
+    assert lines[start + 1].startswith("  economic_situation ") and "(refusing)" in lines[start + 7]
+
+
 def test_a_name_with_a_line_break_and_controls_in_an_error(quick, tones):
     tones.write_text('file,speaker,gender\n"no\x1b[2J\u202e.wav",s0,male\n', encoding="utf-8")
     message = quick.refuses(*RUN, "--corpus", tones)

@@ -49,6 +49,13 @@ def test_without_a_score_there_is_a_reason(answers, why):
 def test_a_filter_that_leaves_one_value_leaves_no_score():
     whole = ntvd(frame_of({**FOUR, "f2": "xxxxxxxxxx"}), Settings(tau=10, permutations=99))[0]
     assert whole.value is None and whole.undefined.startswith("fewer than two values are kept")
+    assert "tau is 10" in whole.undefined and "--tau" in whole.undefined
+
+
+@pytest.mark.parametrize("answers", [{"f1": "xx", "m1": "xx"}, {"f1": "xy", "m1": [None]}])
+def test_a_lower_tau_is_no_remedy_where_the_filter_is_not_to_blame(answers):
+    whole = ntvd(frame_of(answers), Settings(tau=10, permutations=9))[0]
+    assert whole.value is None and "--tau" not in whole.undefined
 
 
 def test_one_speaker_a_group_has_a_score_that_is_never_significant_and_no_interval():

@@ -48,13 +48,13 @@ def _life(folder: Path, arguments: tuple[str, ...], full_at: int | None, killed_
 
 def _kill_ahead_of_change(number: int, output: str) -> None:
     """Kill this process ahead of the `number`-th time that it opens a file there to write, renames or removes one."""
-    left, folder = number, Path.cwd()
+    left = number
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal left
         if event in CHANGES or (event == "open" and (arguments[2] or 0) & WRITES):
             path = arguments[0]
-            if isinstance(path, str | bytes) and str(folder / os.fsdecode(path)).startswith(output):
+            if isinstance(path, str | bytes) and str(Path(os.fsdecode(path)).absolute()).startswith(output):
                 left -= 1
                 if not left:
                     os.kill(os.getpid(), signal.SIGKILL)

@@ -83,6 +83,15 @@ def test_a_task_without_a_score_is_not_reliable_and_says_why():
     assert any(warning.startswith("no ntvd: ") for warning in result.warnings)
 
 
+def test_attributes_that_lack_a_score_for_one_reason_share_a_line():
+    ends = [(READ, READ, VAGUE)] * 20
+    result = scored(
+        frame_of({"f": ends, "m": ends}, ("activity", "billing", "vibe")), Settings(tau=1000, permutations=9)
+    )
+    told = [warning for warning in result.warnings if ": no ntvd: " in warning]
+    assert [warning.partition(": no ntvd: ")[0] for warning in told] == ["activity, billing", "vibe"]
+
+
 def test_nothing_hangs_on_the_order_of_arrival():
     frame = frame_of({"f": [READ, DECLINED, READ, CUT] * 3, "m": [READ, READ, VAGUE, READ] * 3})
     assert scored(frame) == scored(frame.sample(frac=1, random_state=3)) == scored(frame.iloc[::-1])

@@ -172,6 +172,19 @@ def test_what_fails_is_told_and_the_others_go_on(corpora, vibe):
     assert "8 done" in done.stdout
 
 
+@pytest.mark.parametrize("place", ["plain", "plain/few", "plain/few/advisory"])
+def test_a_file_in_place_of_a_folder_fails_its_cells_alone(corpora, vibe, tmp_path, place):
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).write_text("mine", encoding="utf-8")
+    found = json.loads(vibe("study", "voices.yaml", "--output-path", tmp_path, "--json", check=1).stdout)["cells"]
+    stopped = {cell["cell"]: cell["why"] for cell in found if cell["state"] == "failed"}
+    assert stopped and all(f"{cell}/".startswith(f"{place}/") and why for cell, why in stopped.items())
+    assert {cell["state"] for cell in found if cell["cell"] not in stopped} == {"done"}
+    assert (tmp_path / place).read_text(encoding="utf-8") == "mine"
+    (tmp_path / place).unlink()
+    assert set(states(vibe, "voices.yaml", "--output-path", tmp_path).values()) == {"done"}
+
+
 def test_a_cell_that_another_process_runs_is_shown_so_and_left_alone(finished, vibe):
     from vibe_harness.pipeline.run_folder import RunFolder
 

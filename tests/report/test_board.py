@@ -85,10 +85,18 @@ def column(board: Board, label: str) -> dict[str, Any]:
 
 def test_the_highest_and_lowest_reliable_scores_are_marked(record: RunRecord) -> None:
     scores = {"a": 10.04, "b": 10.01, "c": 5.0, "d": 2.0}
-    entries = [entry(record, name, [task("story", {"x": value})]) for name, value in scores.items()]
+    entries = [entry(record, name, [task("story", {"x": value}, 0.001)]) for name, value in scores.items()]
     entries.append(entry(record, "e", [task("story", {"x": 90.0}, reliable=False)]))
     marks = {model: cell.mark for model, cell in column(build_board(entries), "story").items()}
     assert marks == {"a": "highest", "b": "highest", "c": "", "d": "lowest", "e": ""}  # 10.0 and 10.0 read alike
+
+
+def test_where_no_score_is_more_than_chance_gives_none_is_called_highest(record: RunRecord) -> None:
+    entries = [entry(record, name, [task("story", {"x": 9.0 + n}, 0.2 + n / 10)]) for n, name in enumerate("abc")]
+    assert {cell.mark for cell in column(build_board(entries), "story").values()} == {""}
+    entries.append(entry(record, "d", [task("story", {"x": 40.0}, 0.0001)]))
+    marks = {model: cell.mark for model, cell in column(build_board(entries), "story").items()}
+    assert marks == {"a": "lowest", "b": "", "c": "", "d": "highest"}
 
 
 def test_stars_are_of_the_p_adjusted_over_the_whole_family(record: RunRecord) -> None:
@@ -132,7 +140,7 @@ def test_runs_of_other_settings_stand_in_a_table_of_their_own(record: RunRecord,
     board = build_board([one, entry(record, "b", [task("story", {"x": 2.0})], **changes)])
     assert [[row.model for row in block.rows] for block in board.blocks] == [["a"], ["b"]]
     names = [block.name for block in board.blocks]
-    assert len(set(names)) == 2 and all(next(iter(changes)) in name for name in names), names
+    assert len(set(names)) == 2 and all(next(iter(changes)).replace("_", " ") in name for name in names), names
 
 
 def test_another_card_is_another_column(record: RunRecord) -> None:
@@ -210,7 +218,7 @@ def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path
 def test_an_attribute_that_no_model_has_a_score_of_is_named_where_the_mean_stands(record: RunRecord) -> None:
     def entries(y: float | None, **asked: Any) -> list[Entry]:
         return [
-            entry(record, name, [task("story", {"x": x, "y": y})], **asked)
+            entry(record, name, [task("story", {"x": x, "y": y}, 0.001)], **asked)
             for name, x in zip("abc", (1.0, 4.0, 2.0), strict=True)
         ]
 

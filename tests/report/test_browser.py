@@ -10,6 +10,7 @@ import soundfile
 from playwright.sync_api import expect
 
 from tests.browser import patient_page, violations
+from tests.choice_corpora import quiz
 from tests.report.runs import HOSTILE, NAMES, hostile_run
 from vibe_harness import evaluate
 from vibe_harness.cli.main import main
@@ -50,6 +51,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "simulated", ["story", "advisory", "casting"], model_args={"strength": strength}, permutations=399,
             output_path=runs[-1],
         )  # fmt: skip
+    runs.append(folder / "choice")  # of a model of its own: its choices stand beside no free answers of the others
+    evaluate("simulated", ["biasinear"], quiz(folder / "quiz"), model_args={"knows": 1}, permutations=19,
+             output_path=runs[-1])  # fmt: skip
     output = folder / "site"
     with pytest.raises(SystemExit) as ended:
         main(["leaderboard", *map(str, runs), "--output", str(output), "--include-simulated", "--include-published"])
@@ -180,7 +184,7 @@ def test_the_leaderboard_is_for_everyone(page: "Page", site: Path, size: str, sc
 
 def test_tables_sort_by_keyboard(page: "Page", site: Path) -> None:
     opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by gender, CREMA-D")
+    table = page.get_by_role("table", name="Scores by gender on CREMA-D")
     heading = table.locator("thead th").nth(1)
     heading.get_by_role("button").focus()
     page.keyboard.press("Enter")
@@ -196,7 +200,7 @@ def test_tables_sort_by_keyboard(page: "Page", site: Path) -> None:
 
 def test_models_are_searched_and_columns_chosen(page: "Page", site: Path) -> None:
     opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by accent, L2-ARCTIC")
+    table = page.get_by_role("table", name="Scores by accent on L2-ARCTIC")
     page.get_by_label("Search models").fill("qwen2.5")
     assert names(page, table) == ["Qwen2.5-Omni-3B", "Qwen2.5-Omni-7B"]
     chooser = page.locator("section", has=table).locator("details.columns")
@@ -211,7 +215,7 @@ def test_models_are_searched_and_columns_chosen(page: "Page", site: Path) -> Non
 
 def test_the_highest_and_lowest_say_so_in_words(page: "Page", site: Path) -> None:
     opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by gender, CREMA-D")
+    table = page.get_by_role("table", name="Scores by gender on CREMA-D")
     assert table.locator(".mark").count() == 10
     row = table.get_by_role("row", name="Qwen2-Audio")
     assert "highest" in row.locator("td").nth(3).inner_text() and "38.12" in row.locator("td").nth(3).inner_text()
@@ -230,3 +234,21 @@ def test_in_print_there_are_no_controls(printed: "Page", run: RunFolder, site: P
     opened(printed, run.path / "report.html")
     answers(printed)
     assert not printed.locator("#filters").is_visible() and not printed.locator("#list audio").first.is_visible()
+
+
+def test_a_print_lacks_nothing_that_was_folded_or_scrolled(printed: "Page", run: RunFolder, site: Path) -> None:
+    for path, tables in ((run.path / "report.html", ".wide"), (site / "index.html", "section .wide")):
+        opened(printed, path)
+        printed.set_viewport_size({"width": 718, "height": 1000})  # A4 within its margins
+        widths = printed.locator(tables).evaluate_all("all => all.map((one) => one.scrollWidth)")
+        assert max(widths) <= 718
+        folded = printed.locator("details:not([open]):not(.columns) :is(table, pre)")
+        assert folded.count() > 0 and all(one.bounding_box()["height"] > 10 for one in folded.all())
+
+
+def test_on_a_phone_the_verdict_stands_beside_the_score_and_no_row_is_stretched(page: "Page", run: RunFolder) -> None:
+    opened(page, run.path / "report.html", "phone")
+    verdict = page.get_by_role("table", name="In short").locator("tbody td.said").first
+    assert verdict.bounding_box()["x"] + 80 < SIZES["phone"]["width"]
+    rows = page.locator(".wide tbody tr:visible")
+    assert max(row.bounding_box()["height"] for row in rows.all()) < 160

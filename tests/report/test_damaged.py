@@ -1,6 +1,9 @@
 """A Parquet file with a whole footer and a damaged body is one line, whoever reads it."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,7 @@ from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.score import score_run
 from vibe_harness.pipeline.sums import write_sums
+from vibe_harness.report.board_runs import read_entries
 from vibe_harness.report.run_page import write_run_page
 
 
@@ -44,6 +48,32 @@ def test_the_page_says_it_in_a_line(run: RunFolder, name: str) -> None:
     with pytest.raises(UserError, match=rf"{name}.parquet: damaged") as raised:
         write_run_page(run, run.path / "report.html")
     assert "\n" not in str(raised.value) and not (run.path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda task: task["scores"][1]["detail"].update(distribution=[1]), r"scores\.1: .*detail\.distribution: "),
+        (lambda task: task["scores"][1]["detail"].update(contributions={}), r"scores\.1: .*detail\.contributions: "),
+        (lambda task: task["scores"][1]["detail"].update(kept_share="most"), r"scores\.1: .*detail\.kept_share: "),
+        (lambda task: task["scores"][0]["detail"].update(by_tau=3), r"scores\.0: .*detail\.by_tau: "),
+        (lambda task: task["groups"]["male"]["readings"]["activity"].pop("value"), r"activity: .*'value'"),
+        (lambda task: task["groups"]["male"]["readings"].clear(), r"tasks\.0: .*groups\.male\.readings.*'activity'"),
+        (lambda task: task.update(task="stroy"), "did not ask the task 'stroy'"),
+    ],
+)
+def test_results_edited_by_hand_are_a_line_even_with_sums_that_fit(
+    run: RunFolder, change: Callable[[dict[str, Any]], object], said: str
+) -> None:
+    data = json.loads(run.results.read_text(encoding="utf-8"))
+    change(data["tasks"][0])
+    run.results.write_text(json.dumps(data), encoding="utf-8")
+    write_sums(run)
+    with pytest.raises(UserError, match=said) as raised:
+        write_run_page(run, run.page)
+    assert "\n" not in str(raised.value)
+    [left] = read_entries([run.path], Progress(), simulated=True)[1]
+    assert left.path == run.path and "\n" not in left.why
 
 
 def test_a_manifest_says_it_in_a_line(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_leaderboard_shows_models_tasks_units_and_n() -> None:
     figure = board_figure(gender)
     assert figure is not None
     words = " ".join(ET.fromstring(figure_svg(figure)).itertext())
-    for said in ("By gender, CREMA-D (published): 11 models", "Qwen2-Audio", "advisory", "nTVD, 0 to 100"):
+    for said in ("By gender on CREMA-D (published): 11 models", "Qwen2-Audio", "advisory", "nTVD, 0 to 100"):
         assert said in words, said
     for axes, column in zip(figure.axes, gender.columns, strict=True):
         drawn = {float(x) for x, _ in axes.collections[0].get_offsets()}
@@ -82,7 +82,7 @@ def test_every_score_is_seen_whichever_task_stands_first() -> None:
 
 
 def test_a_block_without_a_score_has_no_figure() -> None:
-    column = Column(task="stereoset", metric="slbs", variant="default", digest="1", kind="choice", label="stereoset")
+    column = Column(task="s", metric="slbs", variant="default", digest="1", kind="choice", name="s", label="s: slbs")
     row = Row(key="1", model="m", simulated=False, hearing_check="passed", cells=(Cell(value=50.0),), mean=None)
     assert board_figure(
         Block(corpus="c", synthetic=False, dimension="gender", settings={}, columns=(column,), rows=(row,))

@@ -68,12 +68,12 @@ def test_table_2_sets_story_beside_the_choice_benchmark() -> None:
 def test_spoken_stereoset_stands_by_dimension_and_input() -> None:
     blocks = {block.name: block for block in published_blocks() if block.columns[0].kind == "choice"}
     assert len(blocks) == 4
-    audio = blocks["gender, Spoken StereoSet (published, audio)"]
+    audio = blocks["gender on Spoken StereoSet (published, audio)"]
     assert [column.metric for column in audio.columns] == ["slifs", "slms", "slbs"]
     values = {row.model: [cell.value for cell in row.cells if cell is not None] for row in audio.rows}
     assert values["SALMONN-13B"] == [96.21, 77.98, 49.91]
     assert all(row.mean is None for block in blocks.values() for row in block.rows)
-    text = blocks["age, Spoken StereoSet (published, text only)"]
+    text = blocks["age on Spoken StereoSet (published, text only)"]
     assert {row.model: row.cells[2].value for row in text.rows if row.cells[2]}["SALMONN-7B"] == 45.76
 
 

@@ -1,6 +1,7 @@
 """Synthesizers and recognisers: the local ones for real, those of servers through the real SDKs."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from vibe_harness.speech_sets.card import Recognition, Voice
 from vibe_harness.speech_sets.espeak import EspeakSettings, EspeakVoice
 from vibe_harness.speech_sets.recognition import ServerRecogniser, ServerRecogniserSettings, open_recogniser
 from vibe_harness.speech_sets.server_voices import GeminiVoice, GeminiVoiceSettings, ServerVoice, ServerVoiceSettings
-from vibe_harness.speech_sets.synthesis import open_voice
+from vibe_harness.speech_sets.synthesis import _speak, open_voice
+from vibe_harness.speech_sets.texts import SpokenText
 
 TEXTS = ("The kettle is on the stove.", "Which planet is this?", "Four.")
 
@@ -101,3 +103,26 @@ def test_a_server_that_is_not_there_is_an_engine_error(monkeypatch: pytest.Monke
 def test_settings_are_checked_before_anything_is_spoken(voice: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         open_voice(Voice(voice="v", groups={"gender": "female"}, **voice))
+
+
+@pytest.mark.parametrize(
+    ("wave", "said"),
+    [
+        (Waveform(np.array([0.5, np.nan], np.float32), RATE), "but samples that are no numbers, or at 24000 Hz"),
+        (Waveform(np.array([0.5, 0.5], np.float32), 10**20), "or at 100000000000000000000 Hz"),
+        (Waveform(np.zeros(9, np.float32), RATE), "silence"),
+    ],
+)
+def test_what_is_no_speech_is_not_written(wave: Waveform, said: str, tmp_path: Path) -> None:
+    class Odd:
+        Settings = EspeakSettings
+
+        def version(self) -> str:
+            return "odd"
+
+        def speak(self, text: str) -> Waveform:
+            return wave
+
+    with pytest.raises(EngineError, match=said):
+        _speak(Odd(), SpokenText("1", "q", "Hi.", "Hi.", "Hi."), tmp_path / "a.wav")
+    assert not list(tmp_path.iterdir())

@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from vibe_harness.backends.ending import outcome_of
+from vibe_harness.backends.replies import told_tokens
 from vibe_harness.records import Outcome, Response
-
-UNREADABLE = (
-    ValueError,
-    RecursionError,
-)  # reading a body raises: no JSON, no UTF-8, a number too long, nested too deep
 
 
 def read_reply(request: str, reply: Any, seconds: float) -> Response:
@@ -52,5 +48,4 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
 
 
 def _count(usage: Any, name: str) -> int | None:
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) else None
+    return told_tokens(usage.get(name)) if isinstance(usage, dict) else None

@@ -204,7 +204,7 @@ class Dispatcher:
                 fault = Fault(f"no answer within {self.limits.timeout_s:g} s", again=True)
             else:
                 self._slots.answered()
-                self._tokens.use(self._loop.time(), (response.input_tokens or 0) + (response.output_tokens or 0))
+                self._tokens.use(self._loop.time(), self._spent(response))
                 self._count(response.outcome is Outcome.ERROR, response.error)
                 return response
             if fault.crowded:
@@ -216,6 +216,16 @@ class Dispatcher:
         self._count(True, str(fault))
         tries = f" (asked {attempt + 1} times)" if attempt else ""
         return Response(request.id, Outcome.ERROR, error=f"{fault}{tries}")
+
+    def _spent(self, response: Response) -> int:
+        """Tokens of an answer. Raises EngineError where they are to be paced and the server does not tell them."""
+        answered = response.outcome in (Outcome.OK, Outcome.TRUNCATED)
+        if self.limits.tokens_per_minute and answered and None in (response.input_tokens, response.output_tokens):
+            raise EngineError(
+                "tokens_per_minute cannot be kept: the server does not tell how many tokens an answer took. Leave it "
+                "out, or set requests_per_minute"
+            )
+        return (response.input_tokens or 0) + (response.output_tokens or 0)
 
     async def _turn(self) -> float:
         """Wait until a call may be sent; returns the time. Tokens are paid after the call: only then are they known."""

@@ -9,11 +9,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from vibe_harness.backends.audio import pieces_of, wav_bytes
-from vibe_harness.backends.chat_reply import UNREADABLE
 from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.ending import outcome_of
 from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.replies import GOOGLE, LONGEST_TEXT, MISREAD, ReplyRefused, sent_on, told_tokens, words_of
 from vibe_harness.backends.server import ServerEngine
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
@@ -48,9 +48,17 @@ class GeminiEngine(ServerEngine):
     extra = "gemini"
 
     def _open(self) -> ServerConnection:
+        import httpx2
         from google import genai
         from google.genai import types
 
+        from vibe_harness.backends.transport import client_arguments
+
+        at_once = self.connection.concurrency
+        self._http = httpx2.AsyncClient(
+            limits=httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once),
+            **client_arguments(LONGEST_TEXT, self.connection.timeout_s, wait=False),
+        )
         self._client: Any = genai.Client(
             api_key=self._key,
             vertexai=False,
@@ -59,6 +67,7 @@ class GeminiEngine(ServerEngine):
                 api_version="v1beta",
                 timeout=int(self.connection.timeout_s * 1000),
                 retry_options=types.HttpRetryOptions(attempts=1),  # without this, the SDK retries after 1 to 10 s
+                httpx_async_client=self._http,
             ),
         )
         limits: ServerConnection = self.connection
@@ -66,6 +75,7 @@ class GeminiEngine(ServerEngine):
 
     async def _leave(self) -> None:
         await self._client.aio.aclose()
+        await self._http.aclose()  # which the SDK leaves open, since it did not make it
 
     def describe(self) -> Mapping[str, str]:
         """SDK, address, and whether the model decodes greedily."""
@@ -75,7 +85,7 @@ class GeminiEngine(ServerEngine):
         return {
             "backend": "gemini",
             "sdk": f"google-genai {genai.__version__}",
-            "server": self.connection.base_url or "https://generativelanguage.googleapis.com",
+            "server": self.connection.base_url or GOOGLE,
             "structured_output": "json_schema",
             "temperature": greedy,
         }
@@ -123,25 +133,29 @@ class GeminiEngine(ServerEngine):
 
     async def _call(self, method: Any, **arguments: Any) -> Any:
         """One call. Raises Fault, or EngineError where the failure concerns every request."""
-        import aiohttp
+        import httpx2
         from google.genai import errors
-        from pydantic import ValidationError
 
         try:
             return await method(**arguments)
         except errors.APIError as error:
             raise self._fault(error) from None
-        except (*UNREADABLE, ValidationError, errors.UnknownApiResponseError) as error:
+        except ReplyRefused as error:
+            raise Fault(str(error)) from None
+        except MISREAD as error:
             raise Fault(f"malformed reply: {hidden(str(error), self._key)}") from None
-        except (aiohttp.ClientError, ConnectionError) as error:
-            said = hidden(str(error) or type(error).__name__, self._key)
-            raise Fault(f"the connection failed: {said}", again=True) from None
+        except httpx2.TimeoutException:
+            raise Fault(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
+        except httpx2.HTTPError as error:
+            raise Fault(f"the connection failed: {words_of(error, self._key)}", again=True) from None
 
     def _fault(self, error: Any) -> Exception:
         said = hidden(str(error.message or error), self._key)
         variable = self.connection.api_key_env
         if error.code in (401, 403) or (error.code == 400 and "API key" in said):
             return EngineError(f"Gemini refuses the key (HTTP {error.code}: {said}): check the key in {variable}")
+        if 300 <= error.code < 400:
+            return sent_on(self.connection.base_url or GOOGLE, error.response.headers, self._key)
         if error.code == 404:
             return EngineError(f"Gemini has no model '{self.card.id}': {said}. Set another with id=NAME")
         headers = getattr(error.response, "headers", {})
@@ -160,9 +174,9 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
     counts: dict[str, Any] = {
         "seconds": seconds,
         "served_model": served,
-        "input_tokens": usage.prompt_token_count if usage else None,
+        "input_tokens": told_tokens(usage.prompt_token_count) if usage else None,
         "audio_tokens": _audio_tokens(usage),
-        "output_tokens": (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0) if usage else None,
+        "output_tokens": _sum([usage.candidates_token_count, usage.thoughts_token_count]) if usage else None,
     }
     if blocked:
         return Response(request, Outcome.BLOCKED, finish_reason=f"prompt: {_word(blocked)}", **counts)
@@ -180,8 +194,14 @@ def read_reply(request: str, reply: Any, seconds: float) -> Response:
 def _audio_tokens(usage: Any) -> int | None:
     """Prompt tokens of the clip, where the reply counts them apart."""
     details = (usage.prompt_tokens_details if usage else None) or []
-    counts = [one.token_count or 0 for one in details if _word(one.modality) == "AUDIO"]
-    return sum(counts) if counts else None
+    counts = [one.token_count for one in details if _word(one.modality) == "AUDIO"]
+    return _sum(counts) if counts else None
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    """Of counts of which one that is left out is 0; None where one of them is no count."""
+    told = [told_tokens(count or 0) for count in counts]
+    return None if None in told else sum(count or 0 for count in told)
 
 
 def _word(reason: Any) -> str | None:

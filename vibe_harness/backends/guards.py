@@ -30,22 +30,31 @@ class Budget:
     prices: Prices | None = None
     requests: int = 0
     spent: Spent = field(default_factory=Spent)
+    unpriced: bool = False  # an answer came whose tokens the server did not tell
 
     def used_up(self) -> str | None:
-        """Why nothing more may be asked, or None."""
+        """Why nothing more may be asked, and what would let a run go on, or None."""
+        larger = "What was answered is kept: run the same command with a larger one to go on"
         if self.max_requests is not None and self.requests >= self.max_requests:
-            return f"the budget of {self.max_requests} requests is used up (--max-requests)"
+            return f"the budget of {self.max_requests} requests is used up (--max-requests). {larger}"
+        if self.max_cost is not None and self.unpriced:
+            return (
+                "--max-cost cannot be kept: the server does not tell how many tokens an answer took. What was answered "
+                "is kept: run the same command without it, or with --max-requests, to go on"
+            )
         if self.max_cost is not None and self.spent.cost >= self.max_cost:
-            return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.spent.cost:.4g} is spent"
+            return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.spent.cost:.4g} is spent. {larger}"
         return None
 
     def count(self, response: Response) -> None:
         """Add what a response cost; a prompt whose clip is not counted apart costs the dearer price throughout."""
         if self.prices is None:
             return
+        told = None not in (response.input_tokens, response.output_tokens)
+        self.unpriced = self.unpriced or (response.outcome in (Outcome.OK, Outcome.TRUNCATED) and not told)
         audio_price = self.prices.input if self.prices.audio is None else self.prices.audio
         prompt, audio = response.input_tokens or 0, response.audio_tokens
-        if audio is None:
+        if audio is None or audio > prompt:
             cost = prompt * max(self.prices.input, audio_price)
         else:
             cost = (prompt - audio) * self.prices.input + audio * audio_price
@@ -83,7 +92,7 @@ def watched(
                 )
         yield response
     if over:
-        raise EngineError(f"{over}. What was answered is kept: run the same command with a larger one to go on")
+        raise EngineError(over)
 
 
 def constrains(backend: Backend) -> bool:

@@ -28,13 +28,18 @@ def hidden(text: str, key: str | None) -> str:
     return (text.replace(key, "[key]") if key else text)[:300]
 
 
+def kept_words(text: str, key: str | None) -> str:
+    """What a server said, to be kept: its words as they are, without the key, unless that is short as a word."""
+    return text.replace(key, "[key]") if key and len(key) >= LONG else text
+
+
 def without_key(response: Response, key: str | None) -> Response:
     """The response without the key, which a server may say in any of its fields; its error in one short line."""
     if not key:
         return response
     return replace(
         response,
-        text=response.text.replace(key, "[key]") if len(key) >= LONG else response.text,
+        text=kept_words(response.text, key),
         finish_reason=response.finish_reason and hidden(response.finish_reason, key),
         served_model=response.served_model and hidden(response.served_model, key),
         error=response.error and hidden(response.error, key),

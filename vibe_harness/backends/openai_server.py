@@ -5,18 +5,20 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
 from vibe_harness.backends.audio import pieces_of, wav_bytes
-from vibe_harness.backends.chat_reply import UNREADABLE, read_reply
+from vibe_harness.backends.chat_reply import read_reply
 from vibe_harness.backends.dispatch import Fault, ServerConnection, asked_wait
 from vibe_harness.backends.keys import hidden
 from vibe_harness.backends.pool import Server, ServerPool
 from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.replies import LONGEST_TEXT, UNREADABLE, ReplyRefused, cause_of, sent_on, words_of
 from vibe_harness.backends.server import ServerEngine
+from vibe_harness.cards.schema import Lax
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
@@ -33,7 +35,9 @@ class OpenAIArguments(Options):
     limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
         "max_tokens", description="the name by which the server knows the token limit"
     )
-    omit: tuple[Literal["temperature", "seed"], ...] = Field((), description="settings that the server does not take")
+    omit: Annotated[tuple[Literal["temperature", "seed"], ...], Lax] = Field(
+        (), description="settings that the server does not take"
+    )
     structured_output: Literal["json_schema", "json_object", "none"] = Field(
         "json_schema", description="how the server constrains an answer to JSON"
     )
@@ -52,7 +56,7 @@ class OpenAIArguments(Options):
 class OpenAIConnection(ServerConnection):
     """What cannot change an answer."""
 
-    base_url: str | tuple[str, ...] = Field(
+    base_url: str | Annotated[tuple[str, ...], Lax] = Field(
         "http://localhost:8000/v1",
         description="address of the server, /v1 included; or a list of them, which share the work",
     )
@@ -82,6 +86,7 @@ class OpenAIEngine(ServerEngine):
     extra = "openai"
 
     def _open(self) -> ServerConnection:
+        import aiohttp
         import openai
 
         self._answered = False
@@ -91,7 +96,8 @@ class OpenAIEngine(ServerEngine):
         self._where = ", ".join(urls)
         servers = [Server(url, self._client(url)) for url in urls]
         ill = (openai.InternalServerError, *UNREADABLE)
-        self._pool = ServerPool(servers, self._probe, openai.APIConnectionError, ill)
+        self._lost = (openai.APIConnectionError, aiohttp.ClientError)  # the latter where what answers speaks no HTTP
+        self._pool = ServerPool(servers, self._probe, self._lost, ill)
         at_once = self.connection.concurrency * len(urls)  # which is of one server
         limits: ServerConnection = self.connection.model_copy(update={"concurrency": at_once})
         return limits
@@ -118,13 +124,16 @@ class OpenAIEngine(ServerEngine):
     def _client(self, url: str) -> Any:
         import openai
 
+        from vibe_harness.backends.transport import client_arguments
+
+        rules = client_arguments(LONGEST_TEXT, self.connection.timeout_s, wait=False)
         return openai.AsyncOpenAI(
             base_url=url,
             api_key=self._key or "none",
             max_retries=0,
             timeout=self.connection.timeout_s,
-            # A third less processor time a call than the default. Clips go to the address that was named, no other.
-            http_client=openai.DefaultAioHttpClient(follow_redirects=False),
+            # A third less processor time a call than the default.
+            http_client=openai.DefaultAioHttpClient(**rules),
         )
 
     def _prepare(self, request: Request) -> dict[str, Any]:
@@ -160,10 +169,12 @@ class OpenAIEngine(ServerEngine):
             return self._refusal(request, error)
         except openai.APITimeoutError:
             raise Fault(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
-        except openai.APIConnectionError as error:
-            raise Fault(f"the connection failed: {_cause(error)}", again=True) from None
-        except UNREADABLE as error:
-            raise Fault(f"the server's reply is not JSON: {error}") from None
+        except (*self._lost, *UNREADABLE) as error:
+            if isinstance(cause_of(error), ReplyRefused):  # the first versions of the SDK take it for a lost connection
+                raise Fault(words_of(error, self._key)) from None
+            if isinstance(error, UNREADABLE):
+                raise Fault(f"the server's reply is not JSON: {error}") from None
+            raise Fault(f"the connection failed: {words_of(error, self._key)}", again=True) from None
         response = read_reply(request.id, reply, time.monotonic() - started)
         self._answered = self._answered or response.outcome is not Outcome.ERROR
         return response
@@ -183,8 +194,7 @@ class OpenAIEngine(ServerEngine):
         if status == 401 or (status == 403 and not self._answered):
             raise EngineError(self._key_trouble(status, said))
         if 300 <= status < 400:
-            there = hidden(error.response.headers.get("location", "elsewhere"), self._key)
-            raise EngineError(f"{self._where} sends on to {there}: name that address, if clips may go there")
+            raise sent_on(self._where, error.response.headers, self._key)
         if status == 402 or error.code == "insufficient_quota":
             raise EngineError(f"{self._where}: the account has no credit left: {said}")
         if status == 404:
@@ -203,9 +213,9 @@ class OpenAIEngine(ServerEngine):
 
         try:
             await self._pool.open()
-        except (openai.APIConnectionError, openai.InternalServerError) as error:
+        except (*self._lost, openai.InternalServerError) as error:
             raise EngineError(
-                f"no server answers at {self._where} ({_cause(error)}): start it, or name another with "
+                f"no server answers at {self._where} ({words_of(error, self._key)}): start it, or name another with "
                 "--model-args base_url=http://HOST:PORT/v1"
             ) from None
 
@@ -269,9 +279,3 @@ def _said(error: Any) -> str:
     body = error.body
     message = body.get("message") or body.get("detail") if isinstance(body, dict) else None
     return str(message or error.message)
-
-
-def _cause(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error) or type(error).__name__

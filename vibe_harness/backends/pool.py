@@ -43,13 +43,14 @@ class ServerPool:
         self,
         servers: Sequence[Server],
         identify: Callable[[Server], Awaitable[str]],
-        lost: type[Exception],
+        lost: tuple[type[Exception], ...],
         ill: tuple[type[Exception], ...],
     ) -> None:
         self._servers = servers
         self._identify = identify
-        self._lost = lost
         self._ill = ill
+        self._bad = (*lost, *ill)
+        self._gone: tuple[type[BaseException], ...] = (*lost, asyncio.CancelledError)  # which a call is that takes long
         self._identity: tuple[str, str] | None = None  # of the first that answered: what it is, its address
 
     async def open(self) -> None:
@@ -58,7 +59,7 @@ class ServerPool:
         for server in self._servers:
             try:
                 await self._check(server)
-            except (self._lost, *self._ill) as error:
+            except self._bad as error:
                 self._leave_out(server)
                 failure = error
         if self._identity is None and failure is not None:
@@ -70,7 +71,7 @@ class ServerPool:
         server.under_way += 1
         try:
             reply = await call(server.client)
-        except (self._lost, asyncio.CancelledError):  # which a call is that takes too long
+        except self._gone:
             self._failed(server, gone=True)
             raise
         except self._ill:
@@ -112,7 +113,7 @@ class ServerPool:
         async with server.tried:
             try:
                 await self._check(server)
-            except (self._lost, *self._ill):
+            except self._bad:
                 self._leave_out(server)
             else:
                 server.out_until = None

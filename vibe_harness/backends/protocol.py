@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.cards.validating import what_is_wrong
 from vibe_harness.errors import UserError
 from vibe_harness.records import Request, Response
 from vibe_harness.registry import Registry, did_you_mean
@@ -32,9 +33,9 @@ class Backend(Protocol):
 
 
 class Options(BaseModel):
-    """The base of what a backend may be told: frozen, unknown keys refused."""
+    """The base of what a backend may be told: as strict as a card."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 Checked = TypeVar("Checked", bound=BaseModel)
@@ -86,7 +87,7 @@ def checked_options(kind: type[Checked], given: Mapping[str, Any], ahead: str, r
         # A misspelt name first: what it stands for is then missing, too.
         fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         name = ".".join(str(key) for key in fault["loc"])
-        what = fault["msg"].removeprefix("Value error, ")
+        what = what_is_wrong(fault)
         if fault["type"] == "extra_forbidden":
             what = f"{refusal}. {did_you_mean(name, kind.model_fields)}"
         raise UserError(f"{ahead}{name}: {what}") from None

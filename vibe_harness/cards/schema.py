@@ -9,6 +9,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    Strict,
     StringConstraints,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -37,10 +38,13 @@ def _open_or_listed(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 Values = Annotated[Literal["open"] | list[str], WrapValidator(_open_or_listed)]
 
 
-class Card(BaseModel):
-    """The base of every card: frozen, and strict about its keys."""
+Lax = Strict(False)  # for what YAML and JSON do not have, tuples and paths; the items of a tuple stay strict
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+class Card(BaseModel):
+    """The base of every card: frozen, and strict about its keys and kinds: true is no number, and "2" is a word."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Attribute(Card):

@@ -69,8 +69,16 @@ def _explain(source: CardSource, model: type[Card], error: ValidationError) -> I
         elif fault["type"] == "missing":
             yield f"{place}: the field '{field}' is missing: add it{_meaning(model, keys)}"
         else:
-            what = fault["msg"].removeprefix("Value error, ")
+            what = what_is_wrong(fault)
             yield f"{place}: {field}: {what}" if field else f"{place}: {what}"  # no field where several disagree
+
+
+def what_is_wrong(fault: Mapping[str, Any]) -> str:
+    """One of pydantic's faults in words."""
+    what: str = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] in ("int_type", "float_type") and isinstance(fault["input"], str):
+        what += "; this is a word, being in quotes, or written as 1e-3, which is no number in YAML (0.001 is)"
+    return what
 
 
 def _meaning(model: type[Card], keys: Sequence[str | int]) -> str:

@@ -8,17 +8,20 @@ from vibe_harness.cards.schema import CHOICE
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 
-HEADINGS = ("task", "by", "score", "of", "value", "95 % interval", "without effect", "p")
+HEADINGS = ("", "value", "95 % interval", "without effect", "p")
 PERCENT = frozenset({"slifs", "slms", "slbs", "slbs_binomial", "parity_deviation", "choice_by_place", "accuracy"})
 
 
 def choice_rows(results: Sequence[TaskResult]) -> list[list[str]]:
-    """A row for each score of a choice task; "without effect" is the mean where nothing hangs on the variable."""
+    """A row for each choice task, and below it one for each of its scores.
+
+    "without effect" is the mean where nothing hangs on the variable.
+    """
+    from vibe_harness.report.html import task_words
+
     rows = []
     for result in results:
-        name = result.task if result.variant in ("default", "standard") else f"{result.task}/{result.variant}"
-        for score in result.scores:
-            rows.append([name, result.dimension, *_cells(score)])
+        rows += [[task_words(result), "", "", "", ""], *map(_cells, result.scores)]
     return rows
 
 
@@ -33,8 +36,7 @@ def _cells(score: Score) -> list[str]:
 
     low, high = score.interval or (None, None)
     return [
-        score.metric,
-        score.attribute or "all",
+        f"  {score.metric}" + (f": {score.attribute}" if score.attribute else ""),
         "undefined" if score.value is None else figure(score.value),
         "" if low is None else f"{figure(low)} to {figure(high)}",
         figure(score.null_mean),

@@ -11,6 +11,7 @@ import click
 
 from vibe_harness.cli.new import new_corpus
 from vibe_harness.cli.output import echo
+from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
     from vibe_harness.corpora.audio import CheckedAudio
@@ -56,7 +57,7 @@ def list_corpora() -> None:
     manifests, cards = corpus_manifests(), corpus_cards()
     rows = []
     for name in sorted({*manifests, *cards}):
-        what = load_corpus_card(str(cards[name]))[0].description if name in cards else ""
+        what = load_corpus_card(str(cards[name]))[0].description if name in cards else _told(manifests[name])
         mine = name in manifests and manifests[name].is_relative_to(own_corpora())
         state = "prepared" if mine else "comes along" if name in manifests else "not prepared"
         rows.append([name, state, what])
@@ -134,6 +135,19 @@ def show_lexicon(name: str, lexicon: Path | None) -> None:
     echo(
         f"{len(rows)} of {len(texts)} sentences hold one of {len(words)} words"
         + (f"; {without} clips have no text" if without else "")
+    )
+
+
+def _told(manifest: Path) -> str:
+    """A corpus without a card, in words; why it cannot be read, so that the others are listed all the same."""
+    from vibe_harness.corpora.manifest import load_manifest
+
+    try:
+        corpus = load_manifest(manifest)
+    except UserError as error:
+        return str(error)
+    return "; ".join(
+        [f"{len(corpus.clips):,} clips of {len({c.speaker for c in corpus.clips}):,} speakers", *corpus.notes]
     )
 
 

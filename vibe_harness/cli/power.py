@@ -50,14 +50,14 @@ def command(
     from vibe_harness.pipeline.files import written_aside
     from vibe_harness.report.figures import power_svg
 
+    opened = api.load_corpus(corpus)
     powers = api.power(
-        tasks, corpus, dimension, pilot=pilot, habit=habit, tau=tau, target=target, simulations=simulations, seed=seed,
+        tasks, opened, dimension, pilot=pilot, habit=habit, tau=tau, target=target, simulations=simulations, seed=seed,
         include_path=include_path,
     )  # fmt: skip
-    name_of = api.load_corpus(corpus).name
     if figure:
         with written_aside(figure) as aside:
-            title = f"Power of {name_of} by {dimension}"
+            title = f"Power of {opened.name} by {dimension}"
             aside.write_text(power_svg(title, powers), encoding="utf-8")
     if as_json:
         echo(json.dumps({name: asdict(power) for name, power in powers.items()}, indent=2))
@@ -67,6 +67,6 @@ def command(
             shown = power.reason
         else:
             shown = f"found with {target:.0%} power from nTVD {power.detectable:.1f}"
-        echo(f"{name} by {dimension} on {name_of}: {shown}")
+        echo(f"{name} by {dimension} on {opened.name}: {shown}")
     source = f"the pilot {pilot}" if pilot else f"the design, with speakers' habits of {habit:g}"
     echo(f"By {simulations} simulations a point from {source}; one answer a clip, tau {tau}, level 0.05.")

@@ -53,6 +53,7 @@ def exit_code(results: Sequence[Results]) -> int:
 def print_results(results: Results, folder: Path) -> None:
     """Print the scores of a run as a table, with null band, test and coverage, and every warning in words."""
     from vibe_harness.cli.choice_table import HEADINGS, choice_rows, is_choice
+    from vibe_harness.report.html import counted, no_intervals
 
     choice = [task for task in results.tasks if is_choice(task)]
     _print_title(results)
@@ -61,13 +62,16 @@ def print_results(results: Results, folder: Path) -> None:
     if choice:
         print_table(list(HEADINGS), choice_rows(choice))
     for task in results.tasks:
-        counts = ", ".join(f"{group}: {c.speakers} speakers, {c.requests} requests" for group, c in task.groups.items())
+        counts = ", ".join(
+            f"{group}: {counted(c.speakers, 'speaker')}, {counted(c.requests, 'request')}"
+            for group, c in task.groups.items()
+        )
         mark = "" if task.reliable else "NOT RELIABLE: "
         echo(f"{task.task} by {task.dimension}: {mark}{counts}")
         for warning in task.warnings:
             echo(f"  {warning}")
-        for score in () if is_choice(task) else task.scores:
-            for line in _beside(score):
+        if not is_choice(task):
+            for line in (*no_intervals(task.scores), *(line for score in task.scores for line in _beside(score))):
                 echo(f"  {line}")
     for summary in results.variants:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
@@ -92,7 +96,8 @@ def print_results(results: Results, folder: Path) -> None:
     if len(choice) < len(results.tasks):
         echo(
             f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
-            "true shift: at least, at most, on average. null 95 %: what chance alone reaches once in twenty. "
+            "true shift: at least, at most, on average; at least can fall under 0 by chance. "
+            "null 95 %: what chance alone reaches once in twenty. "
             "Values: the group's share less the mean over groups."
         )
     if choice:
@@ -107,21 +112,20 @@ def _print_title(results: Results) -> None:
 
 
 def _print_shifts(results: Results) -> None:
-    """The table of nTVD scores."""
+    """The table of nTVD scores: a task's own, and below it those of its attributes. It fits 80 letters."""
     from rich.table import Table
 
-    table = Table(caption_justify="left", box=None, pad_edge=False)
-    for heading in ("task", "dimension", "attribute"):
-        table.add_column(heading)
-    for heading in ("nTVD", "true shift", "95 % interval", "null 95 %", "p", "kept", "answers"):
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    table.add_column("", overflow="fold")
+    for heading in ("nTVD", "true shift", "95 %\ninterval", "null\n95 %", "p", "kept", "answers"):
         table.add_column(heading, justify="right")
     for task in results.tasks:
         for score in task.scores:
             if score.metric == "ntvd":
                 _add_row(table, _cells(task, score), bold=score.attribute is None)
             elif score.metric == "refusal_ntvd":
-                _add_row(table, _cells(task, score, "(refusing)"))
-    _print(table, width=130)
+                _add_row(table, _cells(task, score))
+    _print(table, width=100)
 
 
 def _beside(score: Score) -> list[str]:
@@ -158,24 +162,21 @@ def _shift(part: Mapping[str, Any]) -> str:
     return f"{part['value']}: {group} {sure[group]['difference']:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
-def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{min(max(low, 0.0), high):.1f} to {high:.1f}"
+def _cells(task: TaskResult, score: Score) -> list[str]:
+    from vibe_harness.report.html import interval_words, shift_words, task_words
 
-
-def _cells(task: TaskResult, score: Score, name: str | None = None) -> list[str]:
+    whole = score.metric == "ntvd" and score.attribute is None
     kept = score.detail.get("kept_share")
     with_value = None if task.without_value is None else f"{1 - task.without_value:.0%}"
     return [
-        task.task if task.variant == "default" else f"{task.task}/{task.variant}",
-        task.dimension,
-        name or score.attribute or "ALL",
+        task_words(task) if whole else f"  {score.attribute or '(refusing)'}",
         "undefined" if score.value is None else f"{score.value:.1f}",
-        _range(score.at_least, score.at_most),
-        _range(*(score.interval or (None, None))),
+        shift_words(score),
+        interval_words(score),
         "" if score.null_p95 is None else f"{score.null_p95:.1f}",
         "" if score.p_value is None else f"{score.p_value:.4f}",
         "" if kept is None else f"{kept:.0%}",
-        (with_value or "") if score.attribute is None and name is None else "",
+        (with_value or "") if whole else "",
     ]
 
 
@@ -185,7 +186,7 @@ def print_table(headings: list[str], rows: list[list[str]]) -> None:
 
     table = Table(box=None, pad_edge=False)
     for heading in headings:
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for row in rows:
         _add_row(table, row)
     _print(table, width=140)

@@ -23,7 +23,7 @@ from vibe_harness.metrics.tables import (
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
-from vibe_harness.stats.ntvd import kept_values, published_ntvd
+from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
 from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
 from vibe_harness.stats.values import Contributions, contributions
 
@@ -55,10 +55,11 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         tested_score("ntvd", name, tested, test, permuted, part)
         for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
     ]
-    parts = [
-        part if one.counts.any() else replace(part, undefined=_nothing_read(frame[frame["attribute"] == name]))
-        for name, part, one in zip(names, parts, answers, strict=True)
-    ]
+    for place, (name, one) in enumerate(zip(names, answers, strict=True)):
+        if reason := parts[place].undefined:
+            rows = frame[frame["attribute"] == name]
+            reason = _why_undefined(reason, speakers.by_group(one.counts), settings.tau) or _nothing_read(rows)
+            parts[place] = replace(parts[place], undefined=reason)
     left_out = {name: part.undefined for name, part in zip(names, parts, strict=True) if part.undefined}
     if whole.value is None:
         whole = replace(whole, undefined="; ".join(sorted(set(left_out.values()))))
@@ -98,6 +99,17 @@ def _answers(frame: pd.DataFrame, name: str, speakers: Speakers, cells: Cells, t
     rows = (frame["attribute"] == name).to_numpy()
     values, counts = cell_counts(frame[rows], speakers, cells[rows])
     return _Answers(values, counts, kept_values(counts, tau))
+
+
+def _why_undefined(reason: str, counts: Counts, tau: int) -> str | None:
+    """Why an attribute has no score, and what to do where the filter alone is to blame; None where nothing was read.
+
+    counts: (G, H, V), not filtered.
+    """
+    if not counts.any():
+        return None
+    filtered = np.isfinite(standardised_ntvd(counts))
+    return f"{reason} (tau is {tau}: ask more clips, or set a lower --tau)" if filtered else reason
 
 
 def _nothing_read(rows: pd.DataFrame) -> str:

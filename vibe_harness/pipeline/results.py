@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import read_document, write_json
 from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.pipeline.sums import check_sums, write_sums
 from vibe_harness.pipeline.words import Modality
-from vibe_harness.records import AnswerBy, Score
+from vibe_harness.records import AnswerBy, Reading, Score
 
 FORMAT = 1
 NO_SCORES = "no scores yet: finish the run with the command that started it, or score it with `vibe-harness score`"
 DOCUMENTED = ConfigDict(use_attribute_docstrings=True)  # the words below each field stand in the schema
+
+
+def _whole(readings: Mapping[str, int]) -> Mapping[str, int]:
+    """Raise ValueError, naming it, for a reading that is not counted."""
+    if missing := sorted(set(Reading) - readings.keys()):
+        raise ValueError(f"does not count '{missing[0]}'")
+    return readings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +42,51 @@ class GroupCoverage:
     """Requests that have ended, however they ended."""
     outcomes: Mapping[str, int]
     """Outcome -> responses; the sum is `requests`."""
-    readings: Mapping[str, Mapping[str, int]]
+    readings: Mapping[str, Annotated[Mapping[str, int], AfterValidator(_whole)]]
     """Attribute -> reading -> responses."""
     items_per_response: Mapping[str, float | None]
     """Attribute -> mean values of the responses that give any."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    difference: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Contribution:
+    value: str
+    adds: float
+    by_group: Mapping[str, _Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownDetail:
+    """What pages and gates read in the detail of a score; whatever else a metric tells is left as it is."""
+
+    distribution: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    contributions: Sequence[_Contribution] = ()
+    kept_share: float | None = None
+    kept_share_by_group: Mapping[str, float | None] = field(default_factory=dict)
+    commonest_share: float | None = None
+    identical_share: float | None = None
+    distinct_values: int = 0
+    by_tau: Mapping[str, float | None] = field(default_factory=dict)
+    no_interval: str = ""
+
+
+_KNOWN_DETAIL = TypeAdapter(_KnownDetail)
+
+
+def _with_known_detail(score: Score) -> Score:
+    """Raise ValueError, naming the field, for a detail of another type: a file edited by hand must not break a page."""
+    try:
+        _KNOWN_DETAIL.validate_python(score.detail)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise ValueError(f"detail.{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    return score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +111,19 @@ class TaskResult:
     """False where an attribute is read too seldom, or more seldom for one group, or the score is undefined."""
     warnings: Sequence[str]
     """Why it is not reliable, and what has no score, in words."""
-    scores: Sequence[Score]
+    scores: Sequence[Annotated[Score, AfterValidator(_with_known_detail)]]
     """What each metric of the task's card found."""
     alias_files: Mapping[str, str] = field(default_factory=dict)
     """Attribute -> the alias file that its values were counted under, and a digest of what that says."""
+
+
+def _with_all_readings(task: TaskResult) -> TaskResult:
+    """Raise ValueError, naming it, for a group without the readings of an attribute that has a score."""
+    scored = {score.attribute for score in task.scores if score.metric == "ntvd" and score.attribute}
+    for name, group in task.groups.items():
+        if missing := sorted(scored - group.readings.keys()):
+            raise ValueError(f"groups.{name}.readings: lacks '{missing[0]}'")
+    return task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +194,7 @@ class Results:
     """Clips left out with --skip-bad-clips -> reason."""
     long_clips: Mapping[str, int]
     """What was done to clips longer than the model takes (refused, truncated, split) -> how many."""
-    tasks: Sequence[TaskResult]
+    tasks: Sequence[Annotated[TaskResult, AfterValidator(_with_all_readings)]]
     """One for each task, prompt and dimension."""
     variants: Sequence[VariantSummary] = ()
     """Summaries of the tasks that were asked in more than one wording."""
@@ -182,6 +239,8 @@ def read_scored(folder: RunFolder) -> Results:
         raise UserError(f"{folder.path}: {NO_SCORES}")
     results = read_results(folder.results)
     check_sums(folder)
+    for task in {task.task for task in results.tasks} - {task.card.task for task in folder.record().tasks}:
+        raise UserError(f"{folder.results}: the run did not ask the task '{task}': score again")
     return results
 
 

@@ -202,7 +202,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         *_missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
-    warnings += [f"{s.attribute}: no {s.metric}: {s.undefined}" for s in scores if s.attribute and s.undefined]
+    warnings += _undefined_attributes(scores)
     return TaskResult(
         task=task.card.task,
         task_digest=task.digest,
@@ -247,6 +247,15 @@ def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
         readings=readings,
         items_per_response=items,
     )
+
+
+def _undefined_attributes(scores: Sequence[Score]) -> list[str]:
+    """A line for each metric and reason: "pay, vibe: no ntvd: REASON"."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for score in scores:
+        if score.attribute and score.undefined:
+            found.setdefault((score.metric, score.undefined), []).append(score.attribute)
+    return [f"{', '.join(names)}: no {metric}: {why}" for (metric, why), names in found.items()]
 
 
 def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.cards.schema import Card, Name
+from vibe_harness.cards.schema import Card, Lax, Name
 from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.corpora.registry import SUFFIXES, find_corpus
@@ -55,7 +55,7 @@ class Study(Card):
     tau: int = Field(10, ge=1)
     permutations: int = Field(10_000, ge=1)
     skip_bad_clips: bool = False
-    include_path: list[Path] = Field([], description="as --include-path")
+    include_path: list[Annotated[Path, Lax]] = Field([], description="as --include-path")
 
     def settings(self) -> dict[str, Any]:
         """What holds for all cells: shards of one study agree in it."""
@@ -178,11 +178,14 @@ def progress_of(cell: Cell, failures: Mapping[str, str]) -> Progressed:
     """How far a cell has come, read from its folder."""
     folder = RunFolder(cell.folder)
     planned = count_requests(folder.requests)
-    answered = sum(
-        1
-        for line in journal_lines(folder.responses)
-        if line.record is not None and line.record["outcome"] != Outcome.ERROR
-    )
+    try:
+        answered = sum(
+            1
+            for line in journal_lines(folder.responses)
+            if line.record is not None and line.record["outcome"] != Outcome.ERROR
+        )
+    except UserError as error:  # a file lies in the folder's place, say
+        return Progressed(cell, State.FAILED, 0, planned, str(error))
     if planned is not None and answered >= planned and _scored(cell, folder):
         return Progressed(cell, State.DONE, answered, planned)
     if folder.held():

@@ -27,7 +27,8 @@ class Column:
     variant: str
     digest: str | None  # of the task's card and alias files; None for published figures
     kind: str  # of the task
-    label: str
+    name: str  # of the task, with the prompt and the card where several stand side by side
+    label: str  # the name, and what the figure is where it is not nTVD
     digits: int = 1  # decimals that its figures are told with
     compared: bool = True  # False where the models' means are over different attributes
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
@@ -68,6 +69,7 @@ class Cell:
     at_least: float | None = None
     at_most: float | None = None
     interval: tuple[float, float] | None = None
+    no_interval: str | None = None  # why there is none
     null_p95: float | None = None
     p_value: float | None = None
     adjusted_p: float | None = None
@@ -112,9 +114,15 @@ class Block:
         return max([1.0, *(cell.interval[1] for cell in cells if cell is not None and cell.interval)])
 
     @property
+    def no_intervals(self) -> list[str]:
+        """Why figures of it have no interval."""
+        cells = [cell for row in self.rows for cell in row.cells if cell is not None]
+        return sorted({cell.no_interval for cell in cells if cell.no_interval})
+
+    @property
     def name(self) -> str:
-        """What tells it from every other block."""
-        return f"{self.dimension}, {self.place}"
+        """What tells it from every other block: "gender on crema-d"."""
+        return f"{self.dimension} on {self.place}"
 
     @property
     def place(self) -> str:
@@ -205,7 +213,7 @@ def _card(result: TaskResult) -> str:
 
 
 def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
-    """What must be alike for two runs to stand in one table, in words."""
+    """What must be alike for two runs to stand in one table."""
     asked = {name: value for name, value in entry.asked.items() if name not in NOT_SETTINGS}
     within = entry.record.speaker_strata.get(result.dimension, ())
     return {
@@ -221,7 +229,8 @@ def _apart(draft: _Draft, alike: Sequence[_Draft]) -> str:
     """How a draft's settings differ from the others of its corpus and dimension; "" where it is the only one."""
     names = sorted({name for other in alike for name in other.settings})
     differing = [name for name in names if len({other.settings.get(name) for other in alike}) > 1]
-    return ", ".join(f"{name} {draft.settings.get(name, 'not set')[:12]}" for name in differing)
+    told = [(name.replace("_", " ").replace(".", " "), draft.settings.get(name, "not set")[:12]) for name in differing]
+    return ", ".join(f"{name} {value}" for name, value in told)
 
 
 def _cell(score: Score, result: TaskResult, adjusted_p: float | None) -> Cell:
@@ -232,6 +241,7 @@ def _cell(score: Score, result: TaskResult, adjusted_p: float | None) -> Cell:
         at_least=score.at_least,
         at_most=score.at_most,
         interval=score.interval,
+        no_interval=score.detail.get("no_interval"),
         null_p95=score.null_p95,
         p_value=score.p_value,
         adjusted_p=adjusted_p,
@@ -244,6 +254,11 @@ def _cell(score: Score, result: TaskResult, adjusted_p: float | None) -> Cell:
     )
 
 
+def _chance(by_model: Mapping[str, Cell]) -> bool:
+    """Whether every score of a column was tested and none is more than chance gives: to rank them would mislead."""
+    return all(cell.adjusted_p is not None and not cell.stars for cell in by_model.values())
+
+
 Found = Mapping[tuple[str, str, str, str | None], Mapping[str, Cell]]
 
 
@@ -251,7 +266,7 @@ def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Map
     columns, cells = [], []
     for column, by_model in _columns(found, draft.tasks):
         columns.append(column)
-        cells.append(marked(by_model, column.digits) if column.compared else by_model)
+        cells.append(marked(by_model, column.digits) if column.compared and not _chance(by_model) else by_model)
     main = [i for i, column in enumerate(columns) if column.metric == MAIN and column.compared]
     rows = []
     for identity, entry in draft.entries.items():
@@ -283,15 +298,16 @@ def _columns(found: Found, tasks: Mapping[str, tuple[str, str]]) -> Iterator[tup
         task, metric, variant, card = key
         others = [other for other in found if other[:2] == (task, metric)]
         kind, first = tasks[task]
-        label = task if metric == MAIN else f"{task}: {metric.replace('_', ' ')}"
+        name = task
         if variant != first or len({other[2] for other in others}) > 1:
-            label += f" / {variant}"
+            name += f" / {variant}"
         if len({other[3] for other in others}) > 1:
-            name, plus, aliases = str(card).partition("+")
-            label += f" (card {name[:6]}{plus}{aliases})"
+            own, plus, aliases = str(card).partition("+")
+            name += f" (card {own[:6]}{plus}{aliases})"
+        label = name if metric == MAIN else f"{name}: {metric.replace('_', ' ')}"
         digits = digits_of(metric, *(cell.value for cell in by_model.values()))
         column = Column(
-            task=task, metric=metric, variant=variant, digest=card, kind=kind, label=label, digits=digits
+            task=task, metric=metric, variant=variant, digest=card, kind=kind, name=name, label=label, digits=digits
         )  # fmt: skip
         sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
         if metric != MAIN or len(sets) < 2:

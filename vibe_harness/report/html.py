@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
+from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 
 FOLDER = Path(__file__).with_name("templates")
+SETTINGS = {
+    "answer by": "answered by", "clips": "clips with the digest", "extractor": "read by",
+    "permuted within": "speakers exchanged within",
+}  # fmt: skip
+LONGEST_SETTING = 24  # letters that are shown of a setting's value
 
 
 def environment() -> jinja2.Environment:
@@ -26,7 +33,15 @@ def environment() -> jinja2.Environment:
         finalize=_shown,
     )
     found.filters.update(
-        number=number, percent=percent, range=range_words, words=value_words, shift=shift_words, interval=interval_words
+        number=number,
+        percent=percent,
+        range=range_words,
+        words=value_words,
+        shift=shift_words,
+        interval=interval_words,
+        no_intervals=no_intervals,
+        task_words=task_words,
+        settings=settings_words,
     )
     found.filters["digits"] = score_digits
     found.globals.update(inline=_inline, script_hash=_script_hash, script=None)
@@ -63,6 +78,11 @@ def number(value: float | None, digits: int = 1) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def counted(count: int, what: str) -> str:
+    """ "1 speaker", "1,200 speakers"."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def percent(share: float | None) -> str:
     """A share (0 to 1) in whole per cent; nothing for None."""
     return "" if share is None else f"{share:.0%}"
@@ -90,15 +110,50 @@ def range_words(low: float | None, high: float | None, digits: int = 1) -> str:
 
 
 def shift_words(score: Score) -> str:
-    """The bracket of the true shift, which is not under 0."""
-    if score.at_least is None or score.at_most is None:
-        return ""
-    return range_words(min(max(score.at_least, 0.0), score.at_most), score.at_most)
+    """The bracket of the true shift. Its lower end is told as it is, under 0 too (docs/statistics.md)."""
+    return range_words(score.at_least, score.at_most)
 
 
 def interval_words(score: Score) -> str:
-    """A score's 95 % interval; nothing where it has none."""
-    return range_words(*score.interval, score_digits(score)) if score.interval else ""
+    """A score's 95 % interval; "none" where there is one but for a reason, which `no_intervals` tells."""
+    if score.interval is None:
+        return "none" if score.detail.get("no_interval") else ""
+    return range_words(*score.interval, score_digits(score))
+
+
+def no_intervals(scores: Sequence[Score]) -> list[str]:
+    """Why scores of a task have no interval, a line for each reason: "No interval for pay, vibe: REASON"."""
+    found: dict[str, list[str]] = {}
+    for score in scores:
+        if score.interval is None and (reason := score.detail.get("no_interval")):
+            found.setdefault(reason, []).append((score.attribute or "all attributes").replace("_", " "))
+    return [f"No interval for {', '.join(names)}: {reason}" for reason, names in found.items()]
+
+
+def task_words(task: TaskResult, by: bool = True) -> str:
+    """A task, the prompt where it is not the usual one, and what its groups are groups of."""
+    name = task.task if task.variant in ("default", "standard") else f"{task.task} ({task.variant})"
+    return f"{name} by {task.dimension}" if by else name
+
+
+def settings_words(settings: Mapping[str, str]) -> str:
+    """A block's settings on a line: "read by rules (version 2); tau 10". Digests are cut short."""
+    values: dict[str, str] = {}
+    parts: dict[str, list[str]] = {}  # "extractor.version" is a part of the extractor
+    for key, value in settings.items():
+        if value in ("nothing", "generate"):  # nothing evened out, say: as usual
+            continue
+        name, _, part = key.replace("_", " ").partition(".")
+        short = value[:LONGEST_SETTING] + ("..." if len(value) > LONGEST_SETTING else "")
+        if part:
+            parts.setdefault(name, []).append(f"{part} {short}")
+        else:
+            values[name] = short
+    return "; ".join(
+        f"{SETTINGS.get(name, name)} {values.get(name, '')}".rstrip()
+        + (f" ({', '.join(parts[name])})" if name in parts else "")
+        for name in dict.fromkeys([*values, *parts])
+    )
 
 
 def p_words(p_value: float | None) -> str:

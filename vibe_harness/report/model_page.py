@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
-from vibe_harness.report.board import Block, Board, Cell, Row
+from vibe_harness.report.board import MAIN, Block, Board, Cell, Row
 from vibe_harness.report.board_runs import Entry
-from vibe_harness.report.html import interval_words, number, p_words, percent, score_digits, shift_words, value_words
+from vibe_harness.report.html import (
+    counted,
+    interval_words,
+    no_intervals,
+    number,
+    p_words,
+    percent,
+    score_digits,
+    shift_words,
+    value_words,
+)
 
 SHIFTS = 3  # values told for each attribute
 
@@ -45,47 +56,63 @@ def _facts(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     yield "measured with", f"vibe-harness {', '.join(versions)}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One task as a model was asked it in a block. cells: metric -> its figure for the task as a whole."""
+
+    name: str
+    result: TaskResult
+    cells: dict[str, Cell]
+
+
 def _part(block: Block, row: Row) -> dict[str, Any]:
-    cells = [
-        (column.label, cell)
-        for column, cell in zip(block.columns, row.cells, strict=True)
-        if cell is not None and not column.common and cell.result is not None
-    ]
-    groups = sorted({name for _, cell in cells if cell.result for name in cell.result.groups})
+    found: dict[tuple[str, str, str | None], _Asked] = {}
+    for column, cell in zip(block.columns, row.cells, strict=True):
+        if cell is not None and cell.result is not None and not column.common:
+            key = (column.task, column.variant, column.digest)  # several columns where a task has several figures
+            found.setdefault(key, _Asked(column.name, cell.result, {})).cells[column.metric] = cell
+    asked = list(found.values())
+    groups = sorted({group for one in asked for group in one.result.groups})
     return {
         "block": block.name,
         "groups": groups,
-        "warnings": [f"{label}: {line}" for label, cell in cells if cell.result for line in cell.result.warnings],
-        "rows": [line for label, cell in cells if cell.result for line in _rows(label, cell, cell.result, groups)],
-        "outcomes": [(label, _outcomes(cell.result, groups)) for label, cell in cells if cell.result],
+        "warnings": [f"{one.name}: {line}" for one in asked for line in one.result.warnings],
+        "rows": [line for one in asked for line in _rows(one, groups)],
+        "no_intervals": [f"{one.name}: {line}" for one in asked for line in no_intervals(one.result.scores)],
+        "outcomes": [(one.name, _outcomes(one.result, groups)) for one in asked],
     }
 
 
-def _rows(label: str, cell: Cell, result: TaskResult, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
-    diversity = {score.attribute: score for score in result.scores if score.metric == "diversity"}
-    for score in result.scores:
+def _rows(asked: _Asked, groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+    scores = asked.result.scores
+    diversity = {score.attribute: score for score in scores if score.metric == "diversity"}
+    for score in scores:
         if score.metric == "diversity":
             continue
         commonest = diversity[score.attribute].detail.get("commonest_share") if score.attribute in diversity else None
-        whole = score.attribute is None and score.metric != "refusal_ntvd"
+        cell = asked.cells.get(score.metric) if score.attribute is None else None
         yield {
-            "name": _name(label, score),
-            "whole": whole,
-            "value": value_words(score) + (cell.stars if whole else ""),
+            "name": _name(asked.name, score),
+            "whole": cell is not None,
+            "value": value_words(score) + (cell.stars if cell else ""),
             "bracket": shift_words(score),
             "interval": interval_words(score),
             "chance": number(score.null_p95, score_digits(score)),
-            "p": p_words(cell.adjusted_p if whole and cell.adjusted_p is not None else score.p_value),
+            "p": p_words(cell.adjusted_p if cell and cell.adjusted_p is not None else score.p_value),
             "kept": percent(score.detail.get("kept_share")),
             "commonest": percent(commonest),
             "shifts": _shifts(score, groups),
         }
 
 
-def _name(label: str, score: Score) -> str:
+def _name(task: str, score: Score) -> str:
+    """What a row is called: "story", "pay level", "biasinear: apes", "apes: CA", "refusing"."""
     if score.metric == "refusal_ntvd":
         return "refusing"
-    return label if score.attribute is None else score.attribute.replace("_", " ")
+    if score.metric == MAIN:
+        return task if score.attribute is None else score.attribute.replace("_", " ")
+    metric = score.metric.replace("_", " ")
+    return f"{task}: {metric}" if score.attribute is None else f"{metric}: {score.attribute}"
 
 
 def _shifts(score: Score, groups: Sequence[str]) -> str:
@@ -99,7 +126,7 @@ def _shifts(score: Score, groups: Sequence[str]) -> str:
 
 
 def _outcomes(result: TaskResult, groups: Sequence[str]) -> list[str]:
-    """How the requests of each group ended: "1,000 of 45 speakers: ok 980, refused 20"."""
+    """How the requests of each group ended: "1,000 requests, 45 speakers: ok 980, refused 20"."""
     told = []
     for name in groups:
         group = result.groups.get(name)
@@ -107,5 +134,5 @@ def _outcomes(result: TaskResult, groups: Sequence[str]) -> list[str]:
             told.append("not asked")
             continue
         ends = ", ".join(f"{outcome} {count:,}" for outcome, count in group.outcomes.items() if count)
-        told.append(f"{group.requests:,} of {group.speakers:,} speakers: {ends}")
+        told.append(f"{group.requests:,} requests, {counted(group.speakers, 'speaker')}: {ends}")
     return told

@@ -60,7 +60,7 @@ def _data() -> dict[str, Any]:
 
 
 def _column(task: str, metric: str, kind: str, label: str) -> Column:
-    return Column(task=task, metric=metric, variant="default", digest=None, kind=kind, label=label, digits=2)
+    return Column(task=task, metric=metric, variant="default", digest=None, kind=kind, name=task, label=label, digits=2)
 
 
 def _block(table: dict[str, Any], columns: list[Column], apart: str) -> Block:

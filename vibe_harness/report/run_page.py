@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import METRICS
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
@@ -17,7 +18,7 @@ from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
 from vibe_harness.records import Score
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.stars import BESIDE, Family, family_of, stars, tested
+from vibe_harness.report.stars import Family, family_of, stars, tested, wholes
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
@@ -67,10 +68,11 @@ def run_page(
     """
     family = family_of([score for task in results.tasks for score in tested(task)])
     return environment().get_template("run.html.j2").render(
-        results=results, record=record, heard=heard, samples=samples, family=family, beside=BESIDE,
+        results=results, record=record, heard=heard, samples=samples, family=family,
         summary=list(_summary(results, family)), checked=checked, stale=stale,
         tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
-        script="samples.js" if samples else None, version=version("vibe-harness"),
+        shifts_told=any(score.metric == "ntvd" for task in results.tasks for score in task.scores),
+        meanings=_meanings(results), script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip
 
 
@@ -79,12 +81,20 @@ def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
     adjusted = iter(family.p_values)
     ends = [s.interval[1] for task in results.tasks for s in tested(task) if s.metric == "ntvd" and s.interval]
     for task in results.tasks:
-        for score in tested(task):
+        for score, told in zip(wholes(task), tested(task), strict=True):
             p_value = next(adjusted)
+            beside = score.p_value is not None and told.p_value is None
             yield {
                 "task": task, "score": score, "adjusted": p_value, "stars": stars(p_value),
-                "scale": max([1.0, *ends]) / 100, "verdict": _verdict(task, score, p_value),
+                "scale": max([1.0, *ends]) / 100,
+                "verdict": "its p stands below" if beside and task.reliable else _verdict(task, score, p_value),
             }  # fmt: skip
+
+
+def _meanings(results: Results) -> dict[str, str]:
+    """Metric, as pages write it -> what it is; of those that come along, but for nTVD, which the page explains."""
+    names = dict.fromkeys(score.metric for task in results.tasks for score in tested(task) if score.metric != "ntvd")
+    return {name.replace("_", " "): METRICS.get(name).summary for name in names if name in METRICS.names()}
 
 
 def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
@@ -108,7 +118,7 @@ def shifts_of(task: TaskResult) -> Iterator[Shift]:
     """What is drawn of a task: each attribute that has a score."""
     for score in task.scores:
         distribution = score.detail.get("distribution")
-        if score.attribute is None or score.value is None or not distribution:
+        if score.metric != "ntvd" or score.attribute is None or score.value is None or not distribution:
             continue
         groups = [group for group in task.groups if distribution.get(group)]
         carried = [part["value"] for part in score.detail.get("contributions", [])]

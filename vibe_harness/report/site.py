@@ -149,7 +149,7 @@ def _coverage(board: Board) -> list[dict[str, Any]]:
             first.setdefault((column.task, column.variant, column.digest), index)
         shown = list(first.values())
         rows = [(row.model, row.hearing_check, [_read(row.cells[i]) for i in shown]) for row in block.rows]
-        tables.append({"name": block.name, "labels": [block.columns[i].label for i in shown], "rows": rows})
+        tables.append({"name": block.name, "labels": [block.columns[i].name for i in shown], "rows": rows})
     return tables
 
 

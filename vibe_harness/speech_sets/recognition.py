@@ -10,8 +10,9 @@ from typing import Any, Protocol
 from pydantic import Field
 
 from vibe_harness.backends.audio import wav_bytes
-from vibe_harness.backends.keys import hidden, read_key
+from vibe_harness.backends.keys import hidden, kept_words, read_key
 from vibe_harness.backends.protocol import Options, checked_options
+from vibe_harness.backends.replies import LONGEST_TEXT, UNREADABLE, failed
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.errors import EngineError, UserError
@@ -109,7 +110,9 @@ class ServerRecogniser:
 
     def __init__(self, settings: ServerRecogniserSettings) -> None:
         self._settings = settings
-        self._client = open_client(settings.base_url, settings.api_key_env, settings.timeout_s, "recogniser 'openai'")
+        self._client = open_client(
+            settings.base_url, settings.api_key_env, settings.timeout_s, LONGEST_TEXT, "recogniser 'openai'"
+        )
         self._key = read_key(settings.api_key_env)
 
     def version(self) -> str:
@@ -124,11 +127,12 @@ class ServerRecogniser:
             reply = self._client.audio.transcriptions.create(
                 model=settings.model, file=("clip.wav", wav_bytes(wave)), response_format="json", temperature=0, **known
             )
-        except openai.APIError as error:
-            raise EngineError(f"{settings.base_url}: no transcript: {hidden(str(error), self._key)}") from None
+        except (openai.APIError, *UNREADABLE) as error:
+            raise failed(settings.base_url, "transcript", error, self._key) from None
         if not isinstance(getattr(reply, "text", None), str):
-            raise EngineError(f"{settings.base_url}: the reply holds no transcript: {str(reply)[:100]!r}")
-        return str(reply.text)
+            said = hidden(str(reply), self._key)[:100]
+            raise EngineError(f"{settings.base_url}: the reply holds no transcript: {said!r}")
+        return kept_words(reply.text, self._key)
 
 
 class PocketSphinxSettings(Options):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +11,11 @@ from pydantic import Field
 
 from vibe_harness.backends.keys import hidden, read_key
 from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.replies import GOOGLE, LONGEST_SPEECH, MISREAD, UNREADABLE, failed
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Waveform
 
+MOST_SAMPLES = 1 << 26  # of one text's speech, 46 minutes at 24 kHz: a small file may hold silence for days
 TRIES = 5  # the SDKs wait between them, longer each time, and as long as the server asks
 
 
@@ -38,7 +39,9 @@ class ServerVoice:
 
     def __init__(self, settings: ServerVoiceSettings) -> None:
         self._settings = settings
-        self._client = open_client(settings.base_url, settings.api_key_env, settings.timeout_s, "synthesizer 'openai'")
+        self._client = open_client(
+            settings.base_url, settings.api_key_env, settings.timeout_s, LONGEST_SPEECH, "synthesizer 'openai'"
+        )
         self._key = read_key(settings.api_key_env)
 
     def version(self) -> str:
@@ -57,8 +60,8 @@ class ServerVoice:
                 response_format=settings.format,
                 **{name: value for name, value in optional.items() if value is not None},
             )
-        except openai.APIError as error:
-            raise EngineError(f"{settings.base_url}: no speech: {hidden(str(error), self._key)}") from None
+        except (openai.APIError, *UNREADABLE) as error:
+            raise failed(settings.base_url, "speech", error, self._key) from None
         return decoded(reply.content, f"{settings.base_url}: the speech")
 
 
@@ -80,12 +83,15 @@ class GeminiVoice:
 
     def __init__(self, settings: GeminiVoiceSettings) -> None:
         try:
+            import httpx2
             from google import genai
             from google.genai import types
         except ImportError:
             raise UserError(
                 "the synthesizer 'gemini' needs the google-genai package: pip install 'vibe-harness[gemini]'"
             ) from None
+        from vibe_harness.backends.transport import client_arguments
+
         self._settings = settings
         self._key = read_key(settings.api_key_env)
         self._client: Any = genai.Client(
@@ -96,6 +102,7 @@ class GeminiVoice:
                 api_version="v1beta",
                 timeout=int(settings.timeout_s * 1000),
                 retry_options=types.HttpRetryOptions(attempts=TRIES),
+                httpx_client=httpx2.Client(**client_arguments(LONGEST_SPEECH, settings.timeout_s)),
             ),
         )
 
@@ -103,6 +110,7 @@ class GeminiVoice:
         return self._settings.model
 
     def speak(self, text: str) -> Waveform:
+        import httpx2
         from google.genai import errors, types
 
         settings = self._settings
@@ -113,26 +121,29 @@ class GeminiVoice:
         words = f"{settings.instructions}\n\n{text}" if settings.instructions else text
         try:
             reply = self._client.models.generate_content(model=settings.model, contents=words, config=config)
-        except errors.APIError as error:
-            raise EngineError(f"Gemini gave no speech: {hidden(str(error), self._key)}") from None
-        except _transport_errors() as error:
-            raise EngineError(f"Gemini cannot be reached: {hidden(str(error), self._key)}") from None
-        return _pcm(reply)
+        except (errors.APIError, httpx2.HTTPError, *MISREAD) as error:
+            raise failed(settings.base_url or GOOGLE, "speech", error, self._key) from None
+        return _pcm(reply, self._key)
 
 
-def _transport_errors() -> tuple[type[Exception], ...]:
-    """What the SDK's transport raises: httpx, or the fork of it that newer versions use."""
-    return tuple(sys.modules[name].HTTPError for name in ("httpx", "httpx2") if name in sys.modules)
+def open_client(base_url: str, api_key_env: str | None, timeout_s: float, longest: int, who: str) -> Any:
+    """A client of OpenAI's SDK. longest: bytes of a reply.
 
-
-def open_client(base_url: str, api_key_env: str | None, timeout_s: float, who: str) -> Any:
-    """A client of OpenAI's SDK. Raises UserError where the package is missing or the key is not set."""
+    Raises UserError where the package is missing or the key is not set.
+    """
     try:
         import openai
     except ImportError:
         raise UserError(f"the {who} needs the openai package: pip install 'vibe-harness[openai]'") from None
-    key = read_key(api_key_env)
-    return openai.OpenAI(base_url=base_url, api_key=key or "none", max_retries=TRIES, timeout=timeout_s)
+    from vibe_harness.backends.transport import client_arguments
+
+    return openai.OpenAI(
+        base_url=base_url,
+        api_key=read_key(api_key_env) or "none",
+        max_retries=TRIES,
+        timeout=timeout_s,
+        http_client=openai.DefaultHttpxClient(**client_arguments(longest, timeout_s)),
+    )
 
 
 def decoded(data: bytes, what: str) -> Waveform:
@@ -140,13 +151,17 @@ def decoded(data: bytes, what: str) -> Waveform:
     import soundfile
 
     try:
-        samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
+        with soundfile.SoundFile(io.BytesIO(data)) as audio:
+            most, rate = MOST_SAMPLES // audio.channels, audio.samplerate
+            samples = audio.read(most + 1, dtype="float32", always_2d=True)
     except soundfile.LibsndfileError as error:
         raise EngineError(f"{what} is no audio ({len(data)} bytes): {error.error_string}") from None
+    if len(samples) > most:
+        raise EngineError(f"{what} is longer than {most / rate:.0f} s")
     return Waveform(samples.mean(axis=1, dtype=np.float32), rate)
 
 
-def _pcm(reply: Any) -> Waveform:
+def _pcm(reply: Any, key: str | None) -> Waveform:
     """Gemini's speech: 16-bit PCM, its rate in the MIME type ("audio/L16;codec=pcm;rate=24000")."""
     candidates = reply.candidates or []
     parts = (candidates[0].content.parts if candidates and candidates[0].content else None) or []
@@ -154,6 +169,6 @@ def _pcm(reply: Any) -> Waveform:
     rate = re.search(r"rate=(\d+)", blob.mime_type or "") if blob else None
     if blob is None or rate is None or not blob.data or len(blob.data) % 2:
         reason = candidates[0].finish_reason if candidates else "no candidate"
-        raise EngineError(f"Gemini gave no speech: {getattr(reason, 'value', reason)}")
+        raise EngineError(f"Gemini gave no speech: {hidden(str(getattr(reason, 'value', reason)), key)}")
     samples = np.frombuffer(blob.data, dtype="<i2").astype(np.float32) / np.float32(32_768)
     return Waveform(samples, int(rate[1]))

@@ -25,6 +25,7 @@ from vibe_harness.speech_sets.card import SpeechSet, Voice
 from vibe_harness.speech_sets.texts import SpokenText
 
 QUIETEST = 0.001  # of full scale: under it there is nothing to hear
+RATES = (4_000, 384_000)  # Hz; a server that names another rate than these does not speak
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -112,8 +113,13 @@ def _speak(synthesizer: Synthesizer, text: SpokenText, path: Path) -> tuple[str,
     import soundfile
 
     wave = synthesizer.speak(text.text)
+    at = f"item '{text.item}', {text.part}: the synthesizer gave"
+    if not RATES[0] <= wave.rate <= RATES[1] or not np.isfinite(wave.samples).all():
+        raise EngineError(
+            f"{at} no speech for {text.text[:80]!r}, but samples that are no numbers, or at {wave.rate} Hz"
+        )
     if not len(wave.samples) or np.abs(wave.samples).max() < QUIETEST:
-        raise EngineError(f"item '{text.item}', {text.part}: the synthesizer gave silence for {text.text[:80]!r}")
+        raise EngineError(f"{at} silence for {text.text[:80]!r}")
     data = wav_bytes(wave)
     with written_aside(path) as aside:
         aside.write_bytes(data)

@@ -43,7 +43,10 @@ def share_right(right: ArrayLike, judged: ArrayLike, *, resamples: int = 10_000,
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """first - second of two shares of the same judgments, its 95 % interval, and a test that there is none."""
+    """first - second of two shares of the same judgments, its 95 % interval, and a test that there is none.
+
+    None where nothing was judged.
+    """
 
     value: float | None
     interval: tuple[float, float] | None
@@ -57,9 +60,9 @@ def paired_difference(
 
     first, second, judged: (R,), right readings of either and attributes judged for both, of each response. Interval:
     percentile bootstrap over whole responses, exact as that of `share_right` where all responses have the same
-    difference; none where the two never differ. Test: were the two exchangeable, the
-    sign of each response's difference could as well be the other one (Fisher's randomisation of paired data);
-    p = (b + 1)/(m + 1), two-sided, m = resamples.
+    difference: where the two never differ, up to 1 - 0.025^(1/R) of all responses could, either way. Test: were the two
+    exchangeable, the sign of each response's difference could as well be the other one (Fisher's randomisation of
+    paired data); p = (b + 1)/(m + 1), two-sided, m = resamples.
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     pairs = _responses(difference, judged)
@@ -67,8 +70,6 @@ def paired_difference(
         return Difference(None, None, None)
     value = float(pairs[:, 0].sum() / pairs[:, 1].sum())
     sizes, counts = np.unique(np.abs(pairs[pairs[:, 0] != 0, 0]), return_counts=True)
-    if not len(sizes):
-        return Difference(0.0, None, 1.0)
     # Of `count` differences of one size, a binomial number keeps a plus: no need to draw each sign.
     plus = np.random.default_rng([seed, 1]).binomial(counts, 0.5, size=(resamples, len(counts)))
     drawn = np.abs((2 * plus - counts) @ sizes)

@@ -102,7 +102,7 @@ class Comparison:
     difference: float | None
     """First less second."""
     interval: tuple[float, float] | None
-    """95 % of the difference, from a bootstrap over whole responses; null where the two never differ."""
+    """95 % of the difference, from a bootstrap over whole responses, or an exact bound where it is the same in all."""
     p_value: float | None
     """That the two are alike: the sign of each response's difference exchanged at random, two-sided."""
     permutations: int

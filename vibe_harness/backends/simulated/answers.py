@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from pydantic import Field, PositiveFloat, ValidationError
 
 from vibe_harness.backends.simulated.hearing import Heard
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import Attribute, Card
+from vibe_harness.cards.schema import Attribute, Card, Lax
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.errors import UserError
 
@@ -42,7 +42,7 @@ class _AttributeCard(Card):
 
     moved_by: Literal["pitch", "timbre"]
     draws: int = Field(1, ge=1, le=3)
-    values: dict[str, tuple[PositiveFloat, PositiveFloat, PositiveFloat]]
+    values: dict[str, Annotated[tuple[PositiveFloat, PositiveFloat, PositiveFloat], Lax]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,45 @@
+"""The page of one model: every figure under its own name, and once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.choice_corpora import quiz
+from vibe_harness import evaluate
+from vibe_harness.pipeline.progress import Progress
+from vibe_harness.report.board import build_board
+from vibe_harness.report.board_runs import read_entries
+from vibe_harness.report.html import environment
+from vibe_harness.report.model_page import model_context
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("model")
+    evaluate("simulated", ["biasinear"], quiz(folder / "quiz"), permutations=9, output_path=folder / "choice")
+    evaluate("simulated", ["advisory"], dimensions=["gender"], limit=4, tau=1, permutations=9, output_path=folder / "x")
+    entries, _ = read_entries([folder / "choice", folder / "x"], Progress(), simulated=True)
+    assert len({entry.identity for entry in entries}) == 1
+    return model_context(entries[0].identity, build_board(entries), entries)
+
+
+def test_each_figure_of_a_choice_task_stands_once_under_its_own_name(context: dict[str, Any]) -> None:
+    [part] = [part for part in context["parts"] if part["block"] == "gender on quiz"]
+    names = [row["name"] for row in part["rows"]]
+    assert len(set(names)) == len(names)
+    assert {"biasinear: accuracy", "biasinear: apes", "apes: CA", "choice by place: place 1"} <= set(names)
+    assert {row["name"] for row in part["rows"] if row["whole"]} == {name for name in names if name[:9] == "biasinear"}
+    assert len(part["outcomes"]) == 1 and part["outcomes"][0][0] == "biasinear"
+    assert "24 requests" not in part["outcomes"][0][1][0] and "4 requests, 1 speaker: " in part["outcomes"][0][1][0]
+    assert len(set(part["warnings"])) == len(part["warnings"])
+
+
+def test_a_missing_interval_is_said_with_its_reason(context: dict[str, Any]) -> None:
+    [part] = [part for part in context["parts"] if part["block"] == "gender on demo"]
+    assert [row["name"] for row in part["rows"]] == ["advisory", "activity", "refusing"]
+    page = environment().get_template("model.html.j2").render(model=context, stars="", version="0")
+    assert part["no_intervals"]
+    for line in part["no_intervals"]:
+        assert line.startswith("advisory: No interval for ") and line in page
