@@ -34,11 +34,11 @@ needs_recordings = pytest.mark.skipif(
 PATIENCE_S = 300.0  # for what must come sooner or later: a slow machine is no fault
 
 
-def wait_until(here: Callable[[], bool]) -> None:
+def wait_until(here: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Wait for what another process does. Fails where it does not come."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not here():
-        assert time.monotonic() < deadline, f"not within {PATIENCE_S:.0f} s"
+        assert time.monotonic() < deadline, f"not within {patience_s:.0f} s"
         time.sleep(0.01)
 
 

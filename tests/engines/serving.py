@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import held_port
+from tests.support import PATIENCE_S, held_port, wait_until
 
 
 @dataclass
@@ -31,14 +30,15 @@ class Serving:
 
     def wait(self) -> None:
         """Until it answers."""
-        deadline = time.monotonic() + 300
-        while True:
-            assert self.process.poll() is None and time.monotonic() < deadline, "the server did not start"
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health")
-                return
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(1)
+        wait_until(self._answers, 4 * PATIENCE_S)
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, "the server did not start"
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health").close()
+        except (urllib.error.URLError, ConnectionError):
+            return False
+        return True
 
     def answered(self) -> int:
         """How many requests it has answered, by its own count."""
