@@ -42,6 +42,16 @@ def test_a_mistake_is_a_user_error(tmp_path: Path) -> None:
         vibe_harness.evaluate("simulated", "advisry", output_path=tmp_path)
 
 
+@pytest.mark.parametrize("setting", [{"tau": 0}, {"permutations": 0}, {"seed": -1}])
+def test_settings_that_are_too_small_are_refused_by_name(
+    finished: Path, tmp_path: Path, setting: dict[str, int]
+) -> None:
+    with pytest.raises(UserError, match="at least 1 each; --seed: at least 0"):
+        vibe_harness.evaluate("simulated", ["advisory"], "demo", output_path=tmp_path / "never", **setting)
+    with pytest.raises(UserError, match="at least 1 each; --seed: at least 0"):
+        vibe_harness.score(finished, **setting)
+
+
 def test_engines_are_not_started_where_everything_is_answered_and_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,3 +165,45 @@ def test_cards_and_corpora(tmp_path: Path) -> None:
     assert checked.findings == ()
     with pytest.raises(UserError, match="no card for a corpus 'cremad'"):
         vibe_harness.prepare_corpus("cremad", tmp_path)
+
+
+def test_a_number_that_can_be_none_of_its_kind_is_refused_before_anything_is_asked(
+    finished: Path, tmp_path: Path
+) -> None:
+    before = (finished / "results.json").read_bytes()
+    wrong = {"tau": [0, -3, 2.5, True, "10", None, float("nan")], "permutations": [0, 1.5, "9"], "seed": [-1, 1.5, "x"]}
+    for name, numbers in wrong.items():
+        for number in numbers:
+            with pytest.raises(UserError, match=f"{name}: a whole number of at least"):
+                vibe_harness.score(finished, **{name: number})  # type: ignore[arg-type]
+            with pytest.raises(UserError, match=f"{name}: a whole number of at least"):
+                vibe_harness.evaluate("simulated", ["story"], output_path=tmp_path / "run", **{name: number})  # type: ignore[arg-type]
+    assert (finished / "results.json").read_bytes() == before and not (tmp_path / "run").exists()
+    wrong = {"limit": [0, 2.5], "max_requests": [0, -1], "check_batch_invariance": [-1], "max_cost": [float("nan"), -1],
+             "modality": ["x"], "answer_by": ["x"], "corpus": [""], "extractor": [""]}  # fmt: skip
+    for name, given in wrong.items():
+        for one in given:
+            with pytest.raises(UserError, match=name.replace("_", "-") if name != "extractor" else "extractor ''"):
+                vibe_harness.evaluate("simulated", ["story"], output_path=tmp_path / "run", **{name: one})  # type: ignore[arg-type]
+    for name, number in {"target": float("nan"), "simulations": 0, "seed": -1, "tau": 0}.items():
+        with pytest.raises(UserError, match=f"{name}: "):
+            vibe_harness.power(["story"], "demo", "gender", **{name: number})  # type: ignore[arg-type]
+
+
+def test_power_refuses_the_groups_that_a_run_refuses() -> None:
+    with pytest.raises(UserError, match="stands in two groups of 'sentence_id'"):
+        vibe_harness.power(["story"], "demo", "sentence_id", simulations=20)
+
+
+def test_one_word_is_no_list_of_its_letters(finished: Path, tmp_path: Path) -> None:
+    results = vibe_harness.score(finished, also_test="version-2", dimensions="gender", permutations=9)  # type: ignore[arg-type]
+    assert results.also_test == ("version-2",)
+    vibe_harness.write_leaderboard(str(finished), tmp_path / "site", include_simulated=True)
+    assert [task.name for task in vibe_harness.list_tasks("story")] == ["story"]
+    with pytest.raises(UserError, match="own: no such folder"):
+        vibe_harness.list_models("own")
+
+
+def test_a_folder_that_is_no_run_has_no_observations(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a run folder"):
+        vibe_harness.observations(tmp_path)

@@ -74,9 +74,9 @@ def evaluate(
     """
     question = Question(
         model=model,
-        tasks=[tasks] if isinstance(tasks, str) else tasks,
+        tasks=_several(tasks),
         corpus=None if corpus is None else str(corpus),
-        dimensions=[dimensions] if isinstance(dimensions, str) else dimensions,
+        dimensions=_several(dimensions),
         extractor=extractor,
         model_args=model_args or {},
         prompt_variant=prompt_variant,
@@ -84,7 +84,7 @@ def evaluate(
         seed=seed,
         tau=tau,
         permutations=permutations,
-        also_test=also_test,
+        also_test=_several(also_test),
         skip_bad_clips=skip_bad_clips,
         modality=modality,
         answer_by=answer_by,
@@ -95,7 +95,7 @@ def evaluate(
         executor=executor,
         executor_args=executor_args or {},
         trust_remote_code=trust_remote_code,
-        include_path=[Path(folder) for folder in include_path],
+        include_path=_paths(include_path),
         output_path=None if output_path is None else Path(output_path),
     )
     progress = progress or Progress()
@@ -139,13 +139,12 @@ def score(
         tau=tau,
         permutations=permutations,
         seed=record.seed if seed is None else seed,
-        also_test=known_tests(also_test),
+        also_test=known_tests(_several(also_test)),
         trust_remote_code=trust_remote_code,
     )
     shown = folder.page.is_file()
-    dimensions = [dimensions] if isinstance(dimensions, str) else dimensions
     with folder.locked():
-        results = score_run(folder, settings, dimensions, progress or Progress())
+        results = score_run(folder, settings, _several(dimensions), progress or Progress())
         keep_results(folder, results)
     if shown:
         write_report(run, progress=progress)
@@ -156,7 +155,11 @@ def observations(run: str | Path) -> pd.DataFrame:
     """What every answer of a run says: one row for each response and attribute, groups in columns group_NAME."""
     import pandas as pd
 
-    return pd.read_parquet(RunFolder(Path(run)).observations)
+    folder = RunFolder(Path(run))
+    folder.record()  # raises UserError where it is no run
+    if not folder.observations.is_file():
+        raise UserError(f"{run}: no observations yet: finish the run with the command that started it")
+    return pd.read_parquet(folder.observations)
 
 
 def values(run: str | Path, attribute: str, task: str | None = None, dimension: str | None = None) -> RunValues:
@@ -203,7 +206,7 @@ def write_leaderboard(
     from vibe_harness.report.leaderboard import make_leaderboard
 
     page, _ = make_leaderboard(
-        [Path(run) for run in runs], Path(output), progress or Progress(), include_simulated=include_simulated,
+        _paths(runs), Path(output), progress or Progress(), include_simulated=include_simulated,
         include_published=include_published, figures=figures, include_answers=include_answers,
     )  # fmt: skip
     return page
@@ -246,7 +249,7 @@ def power(
             task, found, dimension, pilot=Path(pilot) if pilot else None, habit=habit, tau=tau, target=target,
             simulations=simulations, seed=seed,
         )
-        for task in _index(include_path).tasks([tasks] if isinstance(tasks, str) else tasks)
+        for task in _index(include_path).tasks(_several(tasks))
     }  # fmt: skip
 
 
@@ -254,13 +257,14 @@ def check_tasks(asked: Sequence[str | Path], include_path: Sequence[str | Path] 
     """What a run with task cards would trip over; see `vibe_harness.authoring.checking.check_tasks`."""
     from vibe_harness.authoring import checking
 
-    asked = [asked] if isinstance(asked, str) else asked
-    return checking.check_tasks([str(name) for name in asked], [Path(folder) for folder in include_path])
+    return checking.check_tasks(
+        [str(name) for name in ([asked] if isinstance(asked, str | Path) else asked)], _paths(include_path)
+    )
 
 
 def list_tasks(patterns: Sequence[str] = ("*",), include_path: Sequence[str | Path] = ()) -> list[Task]:
     """The tasks that names, globs or card files stand for; all that there are by default."""
-    return _index(include_path).tasks(patterns)
+    return _index(include_path).tasks(_several(patterns))
 
 
 def list_models(include_path: Sequence[str | Path] = ()) -> list[ModelCard]:
@@ -301,7 +305,7 @@ def check_corpus(name_or_path: str | Path) -> list[tuple[Clip, CheckedAudio | Ba
     from vibe_harness.corpora.registry import find_audio
 
     corpus = find_audio(str(name_or_path))
-    return list(check_clips(corpus, corpus.clips))
+    return check_clips(corpus, corpus.clips)
 
 
 def new_card(kind: str, name: str | Path, folder: str | Path = ".") -> list[Path]:
@@ -347,8 +351,8 @@ def sample_responses(
     from vibe_harness.validation.sheet import write_sheet
 
     drawn, notes = draw(
-        [Path(run) for run in runs], Path(output), per_cell=per_cell, seed=seed,
-        extractors=list(dict.fromkeys(extractors)), include_path=[Path(folder) for folder in include_path],
+        _paths(runs), Path(output), per_cell=per_cell, seed=seed,
+        extractors=list(dict.fromkeys(_several(extractors))), include_path=_paths(include_path),
         progress=progress or Progress(),
     )  # fmt: skip
     write_sample(Path(output), drawn)
@@ -375,6 +379,7 @@ def score_judgments(
     folder = Path(folder)
     drawn = read_sample(folder)
     people = {person.name: person for person in judges_of(folder, drawn)}
+    judges = _several(judges)
     for name in judges:
         if name not in people:
             raise UserError(f"--judge {name}: has not judged this sample. {did_you_mean(name, people)}")
@@ -402,4 +407,13 @@ def make_speech_set(
 
 
 def _index(include_path: Sequence[str | Path]) -> CardIndex:
-    return CardIndex([Path(folder) for folder in include_path])
+    return CardIndex(_paths(include_path))
+
+
+def _paths(given: Sequence[str | Path] | Path) -> list[Path]:
+    return [Path(given)] if isinstance(given, str | Path) else [Path(one) for one in given]
+
+
+def _several(given: Sequence[str]) -> list[str]:
+    """Where several words may be given, one alone is no list of its letters."""
+    return [given] if isinstance(given, str) else list(given)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from vibe_harness.authoring.prompt_words import prompt_words, read_words
-from vibe_harness.errors import UserError
+from vibe_harness.authoring.prompt_words import prompt_words
 
 
 @pytest.mark.parametrize(
@@ -32,9 +29,3 @@ def test_it_finds_what_it_should(text: str, word: str, reason: str) -> None:
 @pytest.mark.parametrize("text", ["the average manager", "on stage", "agency", "there", "their", "human", "an actor"])
 def test_it_passes_over_what_only_looks_like_it(text: str) -> None:
     assert prompt_words().find(text) == []
-
-
-def test_a_word_under_no_heading(tmp_path: Path) -> None:
-    (tmp_path / "words.txt").write_text("# list\nage\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"words\.txt:2: 'age' stands under no heading"):
-        read_words(tmp_path / "words.txt")

@@ -48,13 +48,13 @@ def test_what_is_not_a_plain_mapping_is_refused_with_its_line(tmp_path: Path, te
     ("text", "says"),
     [
         ("täsk: t".encode("utf-16"), "not UTF-8"),
-        (b"a: \xe4\n", r"not UTF-8 \(byte 3\)"),
+        (b"a: \xe4\n", r"1: not UTF-8 \(byte 0xe4"),
         (b"a: " + b"[" * 20_000, "not valid YAML"),
         (b"a: 2020-13-45", "not valid YAML"),
     ],
 )
 def test_what_is_not_yaml_is_refused(tmp_path: Path, text: bytes, says: str) -> None:
-    with pytest.raises(UserError, match=rf"card\.yaml: {says}"):
+    with pytest.raises(UserError, match=rf"card\.yaml:.*{says}"):
         read_yaml(write(tmp_path / "card.yaml", text))
 
 

@@ -127,8 +127,8 @@ def test_a_clip_longer_than_the_model_takes_is_refused_by_name_before_it_is_aske
 def test_clips_that_came_in_pieces_or_cut_are_counted_in_the_result(quick, tones, how, said):
     from tests.cli.conftest import tone
 
-    for name in ("s0/0.wav", "s1/1.wav"):
-        tone(tones.parent / name, 110, seconds=1.5)
+    for name, pitch in (("s0/0.wav", 110), ("s1/1.wav", 130)):
+        tone(tones.parent / name, pitch, seconds=1.5)
     limited = (*RUN, "--model-args", f"max_seconds=1,long_clips={how}", "--corpus", tones)
     assert quick.json(*limited, "--output-path", "out")["long_clips"] == {said: 2}
     assert f"longer than the model takes: 2 {said}" in quick(*limited, "--output-path", "out").stdout
@@ -181,3 +181,54 @@ def test_a_broken_card_is_named_where_cards_are_listed_and_hides_no_other(quick,
     assert done.returncode == 2 and "broken.yaml:1" in done.stderr
     assert {"tasks": "advisory", "models": "simulated"}[verb] in done.stdout
     quick("--model", "simulated", "--tasks", "advisory", "--include-path", quick.folder, "--dry-run", check=0)
+
+
+@pytest.mark.parametrize(
+    "option", ["--corpus", "--dimension", "--extractor", "--tasks", "--include-path", "--output-path", "--also-test"]
+)
+def test_a_variable_that_is_not_set_never_has_something_else_measured(quick, tones, option):
+    """An empty --corpus meant the default corpora, an empty --include-path this folder."""
+    for given in ([option, ""], [f"{option}="], [option, "  "]):
+        assert f"an argument is empty after {option}" in quick.refuses(*RUN, "--corpus", tones, *given)
+    assert not (quick.folder / "runs").exists()
+    (quick.folder / "run.yaml").write_text(f"{option[2:]}: ''\n", encoding="utf-8")
+    assert f"run.yaml:1: '{option[2:]}' is empty" in quick.refuses(*RUN, "--config", "run.yaml")
+    assert "an argument is empty" in quick.refuses("score", "")
+
+
+def test_a_path_too_long_is_said_in_a_line(quick, tones):
+    long = "x" * 300
+    for arguments in (
+        (*RUN, "--corpus", long),
+        (*RUN, "--include-path", long, "--corpus", tones),
+        (*RUN, "--config", long),
+        ("corpus", "show", long),
+        ("corpus", "new", long),
+    ):
+        message = quick.refuses(*arguments)
+        assert long in message and message.endswith(": File name too long\n") and message.count("\n") == 1
+
+
+def test_a_page_or_a_figure_takes_no_other_files_place(quick, tones):
+    run = quick.folder / "out"
+    quick(*RUN, "--corpus", tones, "--output-path", run)
+    kept = {path.name: path.read_bytes() for path in run.glob("[!.]*")}
+    for name in ("responses.jsonl", "results.json"):
+        assert "there is a file already" in quick.refuses("report", run, "--output", run / name)
+        assert "there is a file already" in quick.refuses("corpus", "show", tones, "--figure", run / name)
+        power = ("power", "--tasks", "story", "--corpus", tones, "--dimension", "gender", "--simulations", "20")
+        assert "there is a file already" in quick.refuses(*power, "--figure", run / name)
+    assert {path.name: path.read_bytes() for path in run.glob("[!.]*")} == kept
+    for _ in range(2):  # a page and a figure are written over as ever
+        quick("report", run, "--output", "page.html", check=0)
+        quick("corpus", "show", tones, "--figure", "groups.svg", check=0)
+
+
+def test_columns_in_other_letters_have_figures_of_their_own(quick, tones):
+    text = tones.read_text(encoding="utf-8")
+    lines = [f"{line},{line.rsplit(',', 1)[1]}" for line in text.splitlines()]
+    tones.write_text("\n".join(["file,speaker,\u6027\u5225,\u58f0", *lines[1:]]) + "\n", encoding="utf-8")
+    run = ("--dimension", "\u6027\u5225,\u58f0", "--output-path", "out")
+    quick("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "9", "--corpus", tones, *run)
+    quick("report", "out", "--figures", "figures", check=0)
+    assert len(list((quick.folder / "figures").glob("advisory-default-*-activity*.svg"))) == 2

@@ -72,9 +72,9 @@ def test_a_verdict_for_each_file_of_a_folder(command: QuickCommand, tmp_path: Pa
 
 
 def test_a_corpus_without_groups_is_told_to_have_nothing_to_compare(command: QuickCommand, tmp_path: Path) -> None:
-    for speaker in ("anna", "carl"):
+    for speaker, pitch in (("anna", 220), ("carl", 110)):
         (tmp_path / "own" / speaker).mkdir(parents=True)
-        write(tmp_path / "own" / speaker / "1.wav", speechlike(0.5))
+        write(tmp_path / "own" / speaker / "1.wav", speechlike(0.5, pitch=pitch))
     command("corpus", "new", "own", check=0)  # leaves the groups empty
     assert "Nothing was compared: no column" in command("corpus", "check", "own/", check=0).stdout
     manifest = tmp_path / "own" / "manifest.csv"

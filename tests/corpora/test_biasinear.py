@@ -28,7 +28,7 @@ def _audio(seed: int) -> dict[str, object]:
     return {"bytes": data.getvalue(), "path": f"{seed}.wav"}
 
 
-def _rows(language: str, samples: int = 2, remap: bool = True) -> list[Row]:
+def _rows(language: str, samples: int = 2, remap: bool = True, voice: int = 0) -> list[Row]:
     rows: list[Row] = []
     for sample in range(samples):
         for accent in ACCENTS[language]:
@@ -43,16 +43,16 @@ def _rows(language: str, samples: int = 2, remap: bool = True) -> list[Row]:
                     "accent": accent, "answer": answer, "cultural_sensitivity_label": "CS" if sample % 2 else "CA",
                 }  # fmt: skip
                 for index, part in enumerate(PARTS):
-                    row[part] = _audio(10 * len(rows) + index)
+                    row[part] = _audio(100_000 * voice + 10 * len(rows) + index)
                     row[f"{part}_text"] = f"question {sample}" if part == "question" else options[index - 1]
                 rows.append(row)
     return rows
 
 
 def _layout(folder: Path, change: Callable[[list[Row]], None] = lambda rows: None, **how: bool) -> Path:
-    for language in ACCENTS:
+    for number, language in enumerate(ACCENTS):
         for gender in ("Female", "Male"):
-            rows = _rows(language, **how)
+            rows = _rows(language, voice=2 * number + (gender == "Male"), **how)
             change(rows)
             path = folder / f"{language}_{gender}" / "test-00000-of-00001.parquet"
             path.parent.mkdir(parents=True)

@@ -1,5 +1,6 @@
 """Checks of many clips: one bad file never hides another, and a file is decoded once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\ns
 
 
 def _corpus(folder: Path, files: list[str]) -> Corpus:
-    rows = "".join(f"{file},s{i},{i}\n" for i, file in enumerate(files))
+    rows = "".join(f"{file},of-{file},{i}\n" for i, file in enumerate(files))
     (folder / "manifest.csv").write_text("file,speaker,id\n" + rows, encoding="utf-8")
     return load_manifest(folder / "manifest.csv")
 
@@ -64,3 +65,20 @@ def test_what_is_past_the_limit_is_counted(tmp_path: Path) -> None:
     corpus = _corpus(tmp_path, [f"{i}.wav" for i in range(70)])
     told = describe_faults(corpus, list(check_clips(corpus, corpus.clips)))
     assert len(told.splitlines()) == 52 and "and 20 more: 20 missing" in told
+
+
+def test_one_sound_under_two_speakers_is_bad_in_both_places_and_silence_is_not(tmp_path: Path) -> None:
+    for name, seed in (("a1", 1), ("a2", 2), ("b1", 1), ("b2", 3)):
+        write(tmp_path / f"{name}.wav", speechlike(seed=seed))
+    rows = "a1.wav,a\na2.wav,a\nb1.wav,b\nb2.wav,b\n"
+    (tmp_path / "manifest.csv").write_text("file,speaker\n" + rows, encoding="utf-8")
+    corpus = load_manifest(tmp_path / "manifest.csv")
+    faults = {clip.file: getattr(one, "fault", None) for clip, one in check_clips(corpus, corpus.clips)}
+    assert faults == {"a1.wav": Fault.TWO_SPEAKERS, "a2.wav": None, "b1.wav": Fault.TWO_SPEAKERS, "b2.wav": None}
+    told = describe_faults(corpus, check_clips(corpus, corpus.clips))
+    assert "a1.wav: the same sound as b1.wav, said to be of speaker 'b', where this is 'a'" in told
+
+    for path in tmp_path.glob("*.wav"):
+        write(path, np.zeros(16_000, np.float32))
+    control = replace(corpus, silence=True)
+    assert not any(isinstance(one, BadAudio) for _, one in check_clips(control, control.clips))

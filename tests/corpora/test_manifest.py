@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from vibe_harness.corpora import tables
 from vibe_harness.corpora.manifest import METADATA, load_manifest
+from vibe_harness.corpora.spelling import plain
 from vibe_harness.errors import UserError
 
 ROWS = [
@@ -199,13 +200,26 @@ cells = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 
 @settings(deadline=None)
-@given(speakers=st.lists(cells, min_size=1, max_size=8), group=cells)
+@given(speakers=st.lists(cells, min_size=1, max_size=8, unique_by=plain), group=cells)
 def test_any_text_survives(speakers: list[str], group: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("any")
     rows = [{"file": f"{i}.wav", "speaker": speaker, "g": group} for i, speaker in enumerate(speakers)]
     for kind in ("csv", "jsonl", "parquet"):
         clips = load_manifest(_write(folder, kind, rows, "m")).clips
         assert [clip.speaker for clip in clips] == speakers and {clip.groups["g"] for clip in clips} == {group}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("jos\u00e9", "jose\u0301"), ("Bob", "bob"), ("a b", "a  b"), ("s1", "\uff531"), ("s\u200b1", "s1"), ("7", "7.0")],
+)
+def test_one_speaker_under_two_spellings_is_refused(one: str, other: str, tmp_path: Path) -> None:
+    rows = [{"file": f"{i}.wav", "speaker": speaker} for i, speaker in enumerate([one, "x", one, other])]
+    for kind in ("csv", "jsonl", "parquet"):
+        with pytest.raises(UserError, match="differs in spelling alone"):
+            load_manifest(_write(tmp_path, kind, rows, "m"))
+    apart = [{**row, "speaker": f"{row['speaker']}{i}"} for i, row in enumerate(rows)]
+    assert len({clip.speaker for clip in load_manifest(_write(tmp_path, "csv", apart, "m")).clips}) == 4
 
 
 def _big(path: Path, rows: int) -> Path:

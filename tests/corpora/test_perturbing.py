@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.corpora.layouts import crema_d
+from vibe_harness.corpora import preparing
 from vibe_harness.corpora.audio import check_audio, decode
 from vibe_harness.corpora.card import Perturbation, load_corpus_card
 from vibe_harness.corpora.checking import check_clips, describe_faults
+from vibe_harness.corpora.importing import LeftOut
 from vibe_harness.corpora.perturbed_files import perturb_files
 from vibe_harness.corpora.perturbing import perturbed, swap_speakers
 from vibe_harness.corpora.preparing import prepare
@@ -82,6 +84,18 @@ def test_swapped_clips_play_another_speaker_of_the_same_sentence(pairs: list[tup
         assert 2 * max(said.values()) > sum(said.values())
 
 
+def test_swapping_mixes_groups_that_the_speakers_names_tell() -> None:
+    # 4 accents of 25 speakers, called as the Speech Accent Archive calls them: by chance 24 of 99 others are alike
+    clips = [Clip(f"c/{a}{i}/x", f"{a}{i}.wav", f"{a}{i}", {"accent": a}, None, "x") for a in "aeks" for i in range(25)]
+    alike, partners = 0, set()
+    for seed in range(20):
+        swapped, _ = swap_speakers(clips, seed)
+        alike += sum(clip.groups["heard_speaker"][0] == clip.groups["accent"] for clip in swapped)
+        partners.add(swapped[0].groups["heard_speaker"])
+    assert alike / 2_000 == pytest.approx(24 / 99, abs=0.05)
+    assert len(partners) > 10  # the seed draws them
+
+
 def _derived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
     crema_d(tmp_path / "src", [f"{actor}_{s}_NEU_XX.wav" for actor in (1001, 1002) for s in ("TIE", "DFA")])
@@ -124,6 +138,21 @@ def test_speakers_swapped_by_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         one, two = decode(base.path(source)), decode(new.path(clip))
         assert isinstance(one, Waveform) and isinstance(two, Waveform)
         np.testing.assert_allclose(one.samples, two.samples, atol=1e-7)
+
+
+def test_sound_that_was_swapped_otherwise_before_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody_swapped(clips: list[Clip], seed: int) -> tuple[list[Clip], list[LeftOut]]:
+        return clips, []
+
+    with monkeypatch.context() as before:
+        before.setattr(preparing, "swap_speakers", nobody_swapped)
+        _derived(tmp_path, monkeypatch, "{swap_speakers: true}")
+    prepare(*load_corpus_card(str(tmp_path / "new.yaml")), None, tmp_path / "data" / "corpora" / "new")
+    base, new = find_corpus("crema-d"), find_corpus("new")
+    for mine, own in zip(new.clips, base.clips, strict=True):
+        one, two = decode(base.path(own)), decode(new.path(mine))
+        assert isinstance(one, Waveform) and isinstance(two, Waveform)
+        assert len(one.samples) != len(two.samples) or not np.allclose(one.samples, two.samples)
 
 
 def test_changed_sound_is_written_once_for_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,5 +212,5 @@ def test_changed_sound_stays_in_its_folder(name: str, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "x.wav", TONE.samples, RATE)
     target = tmp_path / "deep" / "er" / "sound"
     with pytest.raises(UserError, match="no name of a file"):
-        perturb_files(tmp_path, [Clip(name, "x.wav", "s", {})], Perturbation(loudness=0.5), 0, target, lambda _: None)
+        perturb_files(tmp_path, [Clip(name, "x.wav", "s", {})], Perturbation(loudness=0.5), target, lambda _: None)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["x.wav"]

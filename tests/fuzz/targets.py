@@ -102,7 +102,7 @@ def run_folder(data: bytes) -> None:
     from vibe_harness.errors import UserError
     from vibe_harness.pipeline.run_check import check_run
     from vibe_harness.pipeline.run_folder import RunFolder
-    from vibe_harness.pipeline.score import read_frame
+    from vibe_harness.pipeline.tables import read_frame
 
     files = _finished()
     names = sorted(files)

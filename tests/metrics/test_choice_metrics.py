@@ -81,6 +81,14 @@ def test_accuracy_counts_what_cannot_be_read_as_not_right() -> None:
     assert score("accuracy", failed).value == pytest.approx(200 / 3)  # an error is asked again, and no answer yet
 
 
+def test_questions_that_are_all_alike_show_no_error_to_go_by() -> None:
+    rows = {(f"q{n}", language, "x", order): "a" for n in range(12) for language in ("en", "ko") for order in "12"}
+    for name, value in (("accuracy", 100), ("question_entropy", 0), ("apes", 0)):
+        found = score(name, quiz(rows))
+        assert found.value == value and found.interval is None
+    assert score("accuracy", quiz(rows | {("q0", "en", "x", "1"): "b"})).interval is not None
+
+
 def test_entropy_is_of_the_readable_answers() -> None:
     frame = quiz({("q", "en", "x", "o"): "a", ("q", "en", "x", "r"): "b", ("q", "ko", "y", "o"): None,
                   ("p", "en", "x", "o"): "c", ("p", "ko", "y", "o"): "c"})  # fmt: skip

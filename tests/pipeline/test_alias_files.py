@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def ask(folder: Folder) -> Results:
     [results] = evaluate(
-        "simulated", ["t"], dimensions=["gender"], limit=16, tau=1, permutations=9, include_path=[folder.root],
+        "simulated", ["t"], dimensions=["gender"], limit=48, tau=1, permutations=9, include_path=[folder.root],
         output_path=folder.root / "run",
     )  # fmt: skip
     return results

@@ -30,7 +30,10 @@ def prepared(data: Path, name: str, pitch: float = 110) -> None:
     for speaker in range(4):
         for take in range(2):
             time = np.arange(8_000) / 16_000
-            wave = sum(np.sin(2 * np.pi * (pitch + 40 * (speaker % 2) + take) * k * time) / k for k in range(1, 9))
+            wave = sum(
+                np.sin(2 * np.pi * (pitch + 40 * (speaker % 2) + 7 * speaker + take) * k * time) / k
+                for k in range(1, 9)
+            )
             soundfile.write(folder / f"{speaker}{take}.wav", 0.2 * wave, 16_000)
             rows.append(f"{speaker}{take}.wav,s{speaker},{'fm'[speaker % 2]},{'xy'[speaker // 2]}")
     (folder / "manifest.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.score import read_frame
+from vibe_harness.pipeline.tables import read_frame
 
 LISTS = ("raw", "values")
 ROWS = {

@@ -13,6 +13,7 @@ from tests.support import needs_recordings
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.offers import chosen, offers
 from vibe_harness.cards.orders import find_order, find_orders
+from vibe_harness.pipeline.estimate import estimate_extractor
 from vibe_harness.pipeline.plan import HeardClip, Plan
 from vibe_harness.pipeline.questions import bound, draw_items, questions
 from vibe_harness.records import Clip
@@ -93,6 +94,8 @@ def test_the_whole_of_spoken_stereoset_is_planned(tmp_path: Path) -> None:
         heard = [HeardClip(c, tmp_path / c.file, c.id, 1.0) for c in clips if c.groups["dimension"] == dimension]
         plan = Plan(INDEX.model("server"), [found], {found.name: ("standard",)}, heard, 0)
         assert len(heard) == rows and len(plan) == len(plan.places()) == 6 * rows
+    read = estimate_extractor(plan, INDEX.model("qwen3-8b"))
+    assert read is not None and read.requests == 6 * rows
     first = list(itertools.islice(plan.requests(), 6))
     assert {one.clip for one in first} == {heard[0].clip.id}
     assert len({tuple(option.content for option in one.options) for one in first}) == 6

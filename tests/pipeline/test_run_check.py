@@ -94,6 +94,13 @@ def test_an_answer_that_was_edited_has_no_reading(vibe):
     assert "1 of 12 requests are not there as" in differing
 
 
+def test_a_reading_of_another_request_is_named(vibe):
+    rewrite(vibe.folder / "out" / "extractions.jsonl", with_field("request", "0" * 32))
+    [fault] = faults(vibe, "extractions.jsonl")
+    assert "names the request 00000000000000000000000000000000: the file was edited; remove that line" in fault
+    assert "names the request" in vibe(*RUN, "--output-path", "out").stderr
+
+
 def scored_again(vibe):
     """With checksums of what stands there now; what the command tells beside the scores."""
     return vibe("score", "out", "--tau", "3", "--permutations", "19").stderr

@@ -90,14 +90,14 @@ def test_what_a_score_comes_to_is_no_column_of_single_words_on_a_phone(page: "Pa
     opened(page, run.path / "report.html", "phone")
     line = page.evaluate("parseFloat(getComputedStyle(document.querySelector('.said')).lineHeight)")
     heights = [row.bounding_box()["height"] for row in page.locator("tr:has(.said)").all()]
-    assert len(heights) == 4 and max(heights) < 4 * line
+    assert len(heights) >= 4 and max(heights) < 4 * line
 
 
 def test_answers_are_filtered_by_task_group_attribute_and_value(page: "Page", run: RunFolder) -> None:
     opened(page, run.path / "report.html")
     assert answers(page).count() == 20
     assert page.locator("#said").inner_text() == "1 to 20 of 192 answers"
-    page.get_by_role("combobox", name="task", exact=True).select_option("advisory (default)")
+    page.get_by_role("combobox", name="task", exact=True).select_option("advisory")
     page.get_by_role("combobox", name="gender", exact=True).select_option("female")
     page.get_by_text("1 to 20 of 48 answers").wait_for()
     page.get_by_role("combobox", name="attribute", exact=True).select_option("activity")

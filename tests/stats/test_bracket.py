@@ -24,6 +24,7 @@ from vibe_harness.stats.bracket import (
     jackknife_error,
     largest_truth,
 )
+from vibe_harness.stats.chance import random_words
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, kept_values, ntvd, shift
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
 from vibe_harness.stats.tables import Table
@@ -94,7 +95,7 @@ def test_equal_shares_have_no_sign_whatever_rounding_makes_of_them() -> None:
     """Against fractions: the mean of three equal floats is not always that float."""
     table = np.random.default_rng(0).multinomial(3, [0.4, 0.3, 0.2, 0.1], size=18)
     design = Design.of(np.repeat(np.arange(3), 6))
-    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([0])))
+    words = random_words(0)
 
     def differences(members: np.ndarray) -> list[Fraction]:
         sums = [table[members & (design.groups == group)].sum(axis=0).tolist() for group in range(3)]
@@ -105,7 +106,7 @@ def test_equal_shares_have_no_sign_whatever_rounding_makes_of_them() -> None:
         return (one > 0) - (one < 0)
 
     whole = Fraction(0)
-    for half in (_halves(design, rng) for _ in range(SPLITS)):
+    for half in (_halves(design, words) for _ in range(SPLITS)):
         pairs = zip(differences(half == 0), differences(half == 1), strict=True)
         whole += sum(sign(one) * other + one * sign(other) for one, other in pairs) * Fraction(25, 2)
     assert cross_fitted(Table.of(table, 18), design).value == pytest.approx(float(whole / SPLITS))
@@ -209,6 +210,21 @@ def test_splits_that_leave_a_half_without_values_say_so() -> None:
     table = [[5, 5], [4, 1], [0, 0], [0, 0], [2, 2], [3, 1], [3, 2], [4, 2]]
     found = {bracket([table], [0] * 4 + [1] * 4, splits=1, seed=seed).mean.reason for seed in range(20)}
     assert found == {EMPTY_HALF, NEEDED_IN_HALF}
+
+
+def test_splits_without_an_error_are_passed_over_where_there_are_others() -> None:
+    # Four of eight speakers of group 0 have values: split two and two, each half has some whoever is left out.
+    table = [[5, 5], [4, 1], [2, 6], [3, 3], *[[0, 0]] * 4, *[[2, 2], [3, 1], [3, 2], [4, 2]] * 2]
+    design = Design.of([0] * 8 + [1] * 8)
+    for seed in range(10):
+        words = random_words(seed)
+        halves = np.stack([_halves(design, words) for _ in range(SPLITS)])
+        steady = halves[(halves[:, :4].sum(axis=1) == 2)]
+        scores, left_out = _split_scores(Table.of(table, 16), design, steady)
+        found = cross_fitted(Table.of(table, 16), design, seed=seed)
+        assert 0 < len(steady) < SPLITS and found.value == pytest.approx(scores.mean())
+        np.testing.assert_allclose(found.left_out, left_out.mean(axis=0))
+        assert bracket([table], design.groups, seed=seed).mean.interval is not None
 
 
 def test_nan_is_refused() -> None:

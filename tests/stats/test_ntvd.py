@@ -13,12 +13,11 @@ from vibe_harness.stats.ntvd import (
     DEGENERATE,
     EMPTY_GROUP,
     ONE_GROUP,
-    Measured,
     kept_values,
-    measure,
     ntvd,
     published_ntvd,
 )
+from vibe_harness.stats.tables import Table
 
 tables = st.tuples(st.integers(2, 5), st.integers(2, 6)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.integers(0, 30))
@@ -79,8 +78,8 @@ def test_leading_axes_are_kept() -> None:
     ],
 )
 def test_undefined_is_never_a_number(table: list[list[int]], reason: str) -> None:
-    assert measure(table) == Measured(None, reason)
     assert np.isnan(ntvd(table))
+    assert Table.of(table, len(table)).why_undefined(len(table)) == reason
 
 
 def test_published_definition_counts_a_single_value_as_zero() -> None:
@@ -106,8 +105,3 @@ def test_filter_counts_over_all_rows() -> None:
     assert kept_values(counts, 9).tolist() == [True, True, False]
     assert kept_values([9, 10, 0], 0).tolist() == [True, True, False]
     assert kept_values(counts[:, None, :], 9).tolist() == [True, True, False]
-
-
-def test_a_reading_has_a_value_or_a_reason() -> None:
-    with pytest.raises(ValueError, match="either"):
-        Measured(None)

@@ -6,10 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
-from vibe_harness.corpora.lexicon import load_lexicon
-from vibe_harness.errors import UserError
+from vibe_harness.corpora.lexicon import headed_lines, load_lexicon
 from vibe_harness.library import library_root
 
 MAY_STAND = "may stand"
@@ -44,27 +42,10 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def prompt_words() -> PromptWords:
     """The lists that come along: templates/prompt_words.txt and the words of corpora/lexicons/demographic.txt."""
-    own = read_words(library_root() / "templates" / "prompt_words.txt")
+    lines = headed_lines(library_root() / "templates" / "prompt_words.txt")
+    own = {word: reason for _, reason, word in lines}
     allowed = {word for word, reason in own.items() if reason == MAY_STAND}
     demographic = load_lexicon(library_root() / "corpora" / "lexicons" / "demographic.txt")
     reasons = {word: f"is a word of {topic}" for word, topic in demographic.items()}
     reasons |= own
     return PromptWords({word: reason for word, reason in reasons.items() if word not in allowed})
-
-
-def read_words(path: Path) -> dict[str, str]:
-    """Word or phrase -> the heading it stands under, from a file of headings in square brackets; # begins a comment.
-
-    Raises UserError, with file and line, for a word under no heading.
-    """
-    found: dict[str, str] = {}
-    heading = None
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        word = line.partition("#")[0].strip().casefold()
-        if word.startswith("[") and word.endswith("]"):
-            heading = word[1:-1].strip()
-        elif word and heading is None:
-            raise UserError(f"{path}:{number}: '{word}' stands under no heading: begin with one in square brackets")
-        elif word:
-            found[word] = str(heading)
-    return found

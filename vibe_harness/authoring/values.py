@@ -14,8 +14,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.extraction.canonical import Canonicaliser
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
-from vibe_harness.pipeline.score import read_frame
-from vibe_harness.pipeline.tables import column_names
+from vibe_harness.pipeline.tables import column_names, read_frame
 from vibe_harness.records import Reading
 from vibe_harness.registry import did_you_mean
 

@@ -229,7 +229,7 @@ class ModelCard(Card):
     extractor: Name | None = Field(None, description="extractor for this model's responses, where not the default")
     corpus: Name | None = Field(None, description="corpus that a run takes where none is named")
     excludes: dict[Identifier, list[str]] = Field(
-        {}, description="column -> groups that the model is not made for: language: [ko]; choice tasks refuse them"
+        {}, description="column -> groups that the model is not made for: language: [ko]; a run over them is refused"
     )
     simulated: bool = Field(False, description="not a real model: kept out of leaderboards unless asked for")
     licence: str | None = Field(None, description="of the weights, or the terms of the service")

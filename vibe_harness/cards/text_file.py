@@ -1,4 +1,4 @@
-"""Reading a card, a template or an alias file: UTF-8, or an error that says what it is instead."""
+"""Reading a card, a template or a list of words: UTF-8, or an error that says what it is instead."""
 
 from __future__ import annotations
 
@@ -20,10 +20,20 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     try:
         text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        marked = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        what = "it is UTF-16" if marked else f"byte {error.start}"
-        raise UserError(f"{path}: not UTF-8 ({what}): save it as UTF-8") from None
+    except UnicodeDecodeError:
+        raise UserError(encoding_fault(path, data)) from None
     if "\0" in text:  # plain English in UTF-16 is also valid UTF-8, a NUL after each letter
         raise UserError(f"{path}: not UTF-8 (it holds NUL characters, as UTF-16 does): save it as UTF-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def encoding_fault(path: Path, data: bytes) -> str:
+    """What is wrong with a file that does not decode as UTF-8, and where."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return f"{path}: not UTF-8 (it is UTF-16): save it as UTF-8"
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x}; Latin-1 perhaps): save it as UTF-8"
+    return f"{path}: not UTF-8: save it as UTF-8"

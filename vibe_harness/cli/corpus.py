@@ -74,7 +74,10 @@ def show_corpus(name: str, figure: Path | None) -> None:
     """Clips, speakers, hours and groups of corpus NAME (or of a manifest), and what was left out and why."""
     from vibe_harness.corpora.prepared_folder import read_left_out
     from vibe_harness.corpora.registry import find_manifest
+    from vibe_harness.pipeline.files import check_replaced
 
+    if figure:
+        check_replaced(figure, ".svg")
     corpus, checked = _checked(name)
     if figure:
         _draw(corpus, _good(checked), figure)
@@ -164,12 +167,8 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
     corpus = find_audio(name)
     for dimension in dimensions:
         groups_of(corpus.clips, dimension)
-    checked = []
     with TerminalProgress().stage("checking clips", len(corpus.clips)) as tick:
-        for one in check_clips(corpus, corpus.clips):
-            checked.append(one)
-            tick(1)
-    return corpus, checked
+        return corpus, check_clips(corpus, corpus.clips, tick)
 
 
 def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:

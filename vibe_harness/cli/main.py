@@ -106,9 +106,15 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-def _check_letters(args: Sequence[str]) -> None:
-    """Raise UserError for an argument that is not UTF-8: Linux takes any bytes for a name, no table does."""
-    for arg in args:
+def _check_words(args: Sequence[str]) -> None:
+    """Raise UserError for an argument that is not UTF-8, since Linux takes any bytes for a name and no table does; and
+    for one that is empty: a variable of the shell that is not set would have something else be measured."""
+    for place, arg in enumerate(args):
+        option, equals, value = arg.partition("=") if arg.startswith("--") else ("", "=", arg)
+        if equals and not value.strip():
+            before = option or (args[place - 1] if place else "")
+            after = f" after {before}" if before else ""
+            raise UserError(f"an argument is empty{after} (a variable that is not set?): leave it out, or fill it in")
         try:
             arg.encode("utf-8")
         except UnicodeEncodeError:
@@ -118,7 +124,7 @@ def _check_letters(args: Sequence[str]) -> None:
 def _status(args: list[str]) -> int:
     """Run the command; its exit code, once all was printed that could be."""
     try:
-        _check_letters(args)
+        _check_words(args)
         with cli.make_context("vibe-harness", args) as context:  # not cli.main, which turns a closed pipe into exit 1
             found: Any = cli.invoke(context)
             status = found if isinstance(found, int) else 0
@@ -130,10 +136,13 @@ def _status(args: list[str]) -> int:
         status = _told(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         status = _told("stopped", 130)
-    except OSError as error:  # of help or a question, which click prints by itself
-        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.ENOSPC):  # of help or a question, which click prints by itself
+            status = _told(f"not all could be printed or written: {error.strerror}", 2)
+        elif error.filename is not None:  # a path too long, a folder that nobody may look into or that vanished
+            status = _told(f"{error.filename}: {error.strerror}", 2)
+        else:
             raise
-        status = _told(f"not all could be printed or written: {error.strerror}", 2)
     if why := printed():  # results are stored: nothing but their printing failed
         status = _told(f"standard output: {why}", 2)
     return status

@@ -79,6 +79,8 @@ def read_config(context: click.Context, parameter: click.Parameter, value: Path 
         if not all(isinstance(word, str | int | float) for word in words) or (given is words and not several):
             what = "one or a list of them" if several else "one"
             raise UserError(f"{source.place([name])}: '{name}' takes a word or a number, {what}")
+        if not all(str(word).strip() for word in words):
+            raise UserError(f"{source.place([name])}: '{name}' is empty: leave it out, or fill it in")
         texts = [str(word) for word in words]  # checked as what is typed on the command line
         defaults[str(option.name)] = texts if several else texts[0]
     context.default_map = {**(context.default_map or {}), **defaults}

@@ -47,9 +47,11 @@ def command(
 ) -> None:
     """Say which nTVD a corpus can show for a task, and how surely, before any model is asked."""
     from vibe_harness import api
-    from vibe_harness.pipeline.files import written_aside
+    from vibe_harness.pipeline.files import check_replaced, written_aside
     from vibe_harness.report.figures import power_svg
 
+    if figure:
+        check_replaced(figure, ".svg")
     opened = api.load_corpus(corpus)
     powers = api.power(
         tasks, opened, dimension, pilot=pilot, habit=habit, tau=tau, target=target, simulations=simulations, seed=seed,

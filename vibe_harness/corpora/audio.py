@@ -50,6 +50,7 @@ class Fault(StrEnum):
     OUT_OF_SCALE = "out of scale"
     TOO_SHORT = "too short"
     SILENT = "silent"
+    TWO_SPEAKERS = "under two speakers"
     TOO_LONG = "too long"  # for the model that is asked
     OPTIONS = "options"  # a row of a choice task whose options cannot be asked
 

@@ -139,8 +139,8 @@ def _parquet(path: Path, config: str) -> Iterator[HubRow]:
             for cells in batch.to_pylist():
                 number += 1
                 yield HubRow(f"{path}, row {number}", str(path.parent.resolve()), config, cells)
-    except pa.ArrowInvalid as error:
-        raise UserError(f"{path}: not a Parquet file: {error}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{path}: not a Parquet file, or damaged: {error}") from None
 
 
 IMPORTER = Importer(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,16 +25,38 @@ def check_files(paths: Sequence[Path], silence: bool = False) -> Iterator[Checke
             yield from results
 
 
-def check_clips(corpus: Corpus, clips: Sequence[Clip]) -> Iterator[Checked]:
-    """Each clip with its check, in the order given. A file that several clips name is decoded once."""
+def check_clips(corpus: Corpus, clips: Sequence[Clip], tick: Callable[[int], object] = int) -> list[Checked]:
+    """Each clip with its check, in the order given. A file that several clips name is decoded once.
+
+    Clips of one sound that stand under several speakers are all bad: at most one of them says who speaks, and where
+    whole speakers are exchanged one person would count as two. tick: told of each clip that is done.
+    """
     files = list(dict.fromkeys(clip.file for clip in clips))
     results: dict[str, CheckedAudio | BadAudio] = {}
     coming = zip(files, check_files([corpus.root / file for file in files], corpus.silence), strict=True)
+    checked: list[Checked] = []
     for clip in clips:
         while clip.file not in results:
             file, result = next(coming)
             results[file] = result
-        yield clip, results[clip.file]
+        checked.append((clip, results[clip.file]))
+        tick(1)
+    return checked if corpus.silence else _one_speaker_each(checked)
+
+
+def _one_speaker_each(checked: Sequence[Checked]) -> list[Checked]:
+    said: dict[str, dict[str, str]] = defaultdict(dict)  # waveform -> speaker -> the first file
+    for clip, result in checked:
+        if isinstance(result, CheckedAudio):
+            said[result.sha256].setdefault(clip.speaker, clip.file)
+    found: list[Checked] = []
+    for clip, result in checked:
+        if isinstance(result, CheckedAudio) and len(said[result.sha256]) > 1:
+            speaker, file = next(pair for pair in said[result.sha256].items() if pair[0] != clip.speaker)
+            reason = f"the same sound as {file}, said to be of speaker '{speaker}', where this is '{clip.speaker}'"
+            result = BadAudio(Fault.TWO_SPEAKERS, reason)
+        found.append((clip, result))
+    return found
 
 
 def describe_faults(corpus: Corpus, checked: Sequence[Checked], most: int = 50) -> str:

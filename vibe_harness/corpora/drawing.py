@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import random
-import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 
+from vibe_harness.cards.digest import digest
+from vibe_harness.corpora.spelling import check_groups_apart
 from vibe_harness.errors import UserError
-from vibe_harness.records import Clip, group_in
+from vibe_harness.records import Clip, group_in, parts_of
 from vibe_harness.registry import did_you_mean
 
 
 def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
     """Group -> its clips, in order of first appearance. Clips without the dimension are in no group.
 
-    Raises UserError where no clip has the dimension, and where two groups differ only in case, spacing or Unicode form:
-    they would be scored as two.
+    Raises UserError where no clip has the dimension, and as `check_groups_apart` does.
     """
     groups: dict[str, list[Clip]] = defaultdict(list)
+    found: dict[tuple[str, ...], None] = {}
     for clip in clips:
         group = group_in(clip.groups, dimension)
         if group is not None:
             groups[group].append(clip)
+            found[tuple(clip.groups[name] for name in parts_of(dimension))] = None
     if not groups:
         known = {name for clip in clips for name in clip.groups}
         raise UserError(f"no clip has the dimension '{dimension}'. {did_you_mean(dimension, known)}")
-    spelling: dict[str, str] = {}
-    for group in groups:
-        plain = " ".join(unicodedata.normalize("NFKC", group).casefold().split())
-        if plain in spelling:
-            raise UserError(
-                f"the dimension '{dimension}' has the groups '{spelling[plain]}' and '{group}', which differ in "
-                "spelling alone: write them alike in the manifest"
-            )
-        spelling[plain] = group
+    check_groups_apart(dimension, found)
     return dict(groups)
 
 
@@ -49,23 +42,19 @@ def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], see
         raise UserError(f"a limit of {limit} clips draws nothing: give 1 or more")
     for dimension in dimensions:
         groups_of(clips, dimension)
-    random_state = random.Random(seed)
-    cells: dict[tuple[str | None, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for index, clip in enumerate(clips):
+    cells: dict[tuple[str | None, ...], dict[str, list[Clip]]] = defaultdict(lambda: defaultdict(list))
+    for clip in clips:
         cell = tuple(group_in(clip.groups, dimension) for dimension in dimensions)
-        cells[cell][clip.speaker].append(index)
+        cells[cell][clip.speaker].append(clip)
     queues = []
-    for speakers in cells.values():
-        own = list(speakers.values())
-        for indices in own:
-            random_state.shuffle(indices)
-        random_state.shuffle(own)
-        queues.append(_in_turn(own))
-    random_state.shuffle(queues)
-    return [clips[index] for index in sorted(_in_turn(queues)[:limit])]
+    for _, speakers in sorted(cells.items(), key=lambda item: digest([seed, *item[0]])):
+        own = sorted(speakers.items(), key=lambda item: digest([seed, item[0]]))
+        queues.append(_in_turn([sorted(those, key=lambda clip: digest([seed, clip.id])) for _, those in own]))
+    drawn = {clip.id for clip in _in_turn(queues)[:limit]}
+    return [clip for clip in clips if clip.id in drawn]
 
 
-def _in_turn(queues: Sequence[Sequence[int]]) -> list[int]:
+def _in_turn(queues: Sequence[Sequence[Clip]]) -> list[Clip]:
     """One of each queue, then the next of each, until all are empty."""
     longest = max(map(len, queues), default=0)
     return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from vibe_harness.corpora.spelling import plain
 from vibe_harness.corpora.tables import Row, parquet_metadata, read_rows
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
@@ -126,6 +127,7 @@ class _Reader:
         self.synthetic = False
         self._links = Links(root)
         self._ids: dict[str, int] = {}  # clip id -> line
+        self._speakers: dict[str, str] = {}  # speaker, also as `plain` has it -> as it was written first
         self._groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 
     def clip(self, row: Row) -> Clip:
@@ -135,6 +137,8 @@ class _Reader:
             if not cells.get(column):
                 raise UserError(f"{place}: '{column}' is empty: every clip names its {column}")
         file, speaker = cells["file"], sys.intern(cells["speaker"])
+        if self._speakers.get(speaker) != speaker:
+            self._check_speaker(place, speaker)
         check_file(place, file, self._links)
         name = cells.get("id") or _without_extension(file)
         if cells.get("corpus"):  # written by `corpus prepare`, whose ids are whole
@@ -159,6 +163,17 @@ class _Reader:
             text=sys.intern(text) if text else None,
             sentence_id=sys.intern(sentence) if sentence else None,
         )
+
+    def _check_speaker(self, place: str, speaker: str) -> None:
+        """Raise UserError for a speaker who goes by another spelling in an earlier row: one person would count as two
+        where whole speakers are exchanged."""
+        known = self._speakers.setdefault(plain(speaker), speaker)
+        self._speakers[speaker] = known
+        if known != speaker:
+            raise UserError(
+                f"{place}: speaker '{speaker}' is '{known}' in an earlier row, which differs in spelling alone: write "
+                "them alike, or call them otherwise if they are two"
+            )
 
     def _shared_groups(self, cells: Mapping[str, str]) -> Mapping[str, str]:
         key = tuple((column, cell) for column, cell in cells.items() if cell and column not in KNOWN)

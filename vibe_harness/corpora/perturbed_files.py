@@ -14,31 +14,22 @@ import soundfile
 from vibe_harness.corpora.audio import BadAudio, CheckedAudio, check_audio, decode
 from vibe_harness.corpora.card import Perturbation
 from vibe_harness.corpora.checking import CORES
-from vibe_harness.corpora.importing import LeftOut
-from vibe_harness.corpora.perturbing import perturbed, swap_speakers
+from vibe_harness.corpora.perturbing import perturbed
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
 
 def perturb_files(
-    root: Path,
-    clips: Sequence[Clip],
-    change: Perturbation,
-    seed: int,
-    target: Path,
-    tick: Callable[[int], None],
-) -> tuple[list[Clip], list[LeftOut], dict[str, CheckedAudio]]:
+    root: Path, clips: Sequence[Clip], change: Perturbation, target: Path, tick: Callable[[int], None]
+) -> tuple[list[Clip], dict[str, CheckedAudio]]:
     """Write each clip, changed, below `target`: 32-bit float WAV, mono, at the clip's own rate. Likewise its further
     audio, such as spoken options: columns that end in _file. Where the card lists levels, once for each level.
 
     target: a folder that holds nothing but these changes of these clips; where it exists, it is whole, and kept.
-    Returns the clips with their files below it, those that fell, and the checks of the new files.
+    Returns the clips with their files below it, and the checks of the new files. Speakers are swapped before.
     Raises UserError where the clips have a column already that is called as the levels are, and for a clip whose name
     is none for a file.
     """
-    left_out: list[LeftOut] = []
-    if change.swap_speakers:
-        clips, left_out = swap_speakers(clips, seed)
     wanted = [(_at(clip, levels), one) for clip in clips for levels, one in change.changes()]
     aside = target.with_name(target.name + ".part")
     shutil.rmtree(aside, ignore_errors=True)
@@ -55,7 +46,7 @@ def perturb_files(
             aside.replace(target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return done, left_out, audio
+    return done, audio
 
 
 def _at(clip: Clip, levels: Mapping[str, str]) -> Clip:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.card import Perturbation
 from vibe_harness.corpora.importing import LeftOut
 from vibe_harness.errors import UserError
@@ -40,23 +40,21 @@ def swap_speakers(clips: Sequence[Clip], seed: int) -> tuple[list[Clip], list[Le
     """Each clip with the file of another speaker who says the same sentence, drawn by the seed.
 
     Id, speaker and groups stay: what is scored is as before, what is heard is not. Every file is used once. A clip
-    whose sentence nobody else says falls.
+    whose sentence nobody else says falls. Speakers are drawn whatever they are called: where names tell the group
+    ("arabic1", "arabic2"), one's neighbour by name would speak as one does.
     """
     by_sentence: dict[str | None, list[Clip]] = defaultdict(list)
     for clip in clips:
         by_sentence[clip.sentence_id].append(clip)
     heard: dict[str, Clip] = {}
     left_out = []
-    state = random.Random(seed)
     for sentence, members in sorted(by_sentence.items(), key=lambda item: item[0] or ""):
-        ordered = list(members)
-        state.shuffle(ordered)
-        ordered.sort(key=lambda clip: clip.speaker)
+        ordered = sorted(members, key=lambda clip: (digest([seed, clip.speaker]), digest([seed, clip.id])))
         most = max(sum(clip.speaker == one.speaker for clip in ordered) for one in ordered)
         if sentence is None or 2 * most > len(ordered):  # one speaker says it more often than all others together
             left_out += [LeftOut(clip.file, "no other speaker to swap with", sentence or "") for clip in members]
             continue
-        for index, clip in enumerate(ordered):  # sorted by speaker: so far on, nobody meets a clip of his own
+        for index, clip in enumerate(ordered):  # speaker by speaker: so far on, nobody meets a clip of his own
             heard[clip.id] = ordered[(index + most) % len(ordered)]
     swapped = [
         replace(clip, file=heard[clip.id].file, groups={**clip.groups, "heard_speaker": heard[clip.id].speaker})

@@ -21,6 +21,7 @@ from vibe_harness.corpora.hub import stream
 from vibe_harness.corpora.importing import IMPORTERS, LeftOut, Listing, counted
 from vibe_harness.corpora.manifest import Corpus, Links
 from vibe_harness.corpora.perturbed_files import perturb_files
+from vibe_harness.corpora.perturbing import swap_speakers
 from vibe_harness.corpora.prepared_folder import AUDIO, CHECKS, Prepared, locked, write_folder
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.corpora.selecting import add_bands, keep_where, select, without_duplicates
@@ -87,12 +88,14 @@ def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path
     left_out += fallen
     root = listing.root
     if card.perturb:
+        if card.perturb.swap_speakers:
+            clips, fallen = swap_speakers(clips, card.select.seed)
+            left_out += fallen
         further = _further(clips)
         sound = [[clip.id, *(audio[file].sha256 for file in _files_of(clip, further))] for clip in clips]
-        target = folder / AUDIO / digest([card.perturb.model_dump(), card.select.seed, sound], 8)
+        target = folder / AUDIO / digest([card.perturb.model_dump(), sound], 8)
         with stage("changing the sound", len(clips) * len(card.perturb.changes())) as tick:
-            clips, fallen, audio = perturb_files(root, clips, card.perturb, card.select.seed, target, tick)
-        left_out += fallen
+            clips, audio = perturb_files(root, clips, card.perturb, target, tick)
         root = target
     if not clips:
         reasons = ", ".join(f"{count} {why}" for why, count in counted(left_out).items())

@@ -98,7 +98,7 @@ def find_manifest(name_or_path: str) -> Path:
                 f"corpus '{name_or_path}' is not prepared yet: run `vibe-harness corpus prepare {name_or_path}` with "
                 "the --source that holds it"
             )
-        if path.is_dir():
+        if name_or_path and path.is_dir():
             raise UserError(
                 f"unknown corpus '{name_or_path}'. The folder of that name here is given as '{name_or_path}/'"
             )

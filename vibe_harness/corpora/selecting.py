@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.cards.paths import find_file
 from vibe_harness.corpora.card import Balance, Selection
 from vibe_harness.corpora.importing import LeftOut
@@ -131,11 +131,10 @@ def shared_sentences(clips: list[Clip]) -> Kept:
 
 def draw_sentences(clips: list[Clip], count: int, seed: int) -> Kept:
     """Clips of `count` sentences, drawn by the seed; a larger count keeps those of a smaller one."""
-    sentences = sorted({clip.sentence_id for clip in clips if clip.sentence_id})
+    sentences = {clip.sentence_id for clip in clips if clip.sentence_id}
     if len(sentences) < count:
         raise UserError(f"select.sentences: {count} asked for, and {len(sentences)} remain: ask for fewer")
-    random.Random(seed).shuffle(sentences)
-    drawn = set(sentences[:count])
+    drawn = set(sorted(sentences, key=lambda sentence: digest([seed, sentence]))[:count])
     kept, fallen = _split(clips, lambda clip: clip.sentence_id in drawn)
     return kept, [LeftOut(clip.file, "sentence not drawn", clip.sentence_id or "") for clip in fallen]
 
@@ -149,13 +148,10 @@ def balanced(clips: list[Clip], balance: Balance, seed: int) -> Kept:
             cells[clip.groups[within] if within else ""][clip.groups[column]].add(clip.speaker)
     groups = {group for cell in cells.values() for group in cell}
     drawn: set[str] = set()
-    state = random.Random(seed)
-    for _, cell in sorted(cells.items()):
+    for cell in cells.values():
         fewest = min(len(cell.get(group, ())) for group in groups)
-        for _, speakers in sorted(cell.items()):
-            pool = sorted(speakers)
-            state.shuffle(pool)
-            drawn |= set(pool[:fewest])
+        for speakers in cell.values():
+            drawn |= set(sorted(speakers, key=lambda speaker: digest([seed, speaker]))[:fewest])
     kept, left_out = [], []
     for clip in clips:
         if clip.speaker in drawn:

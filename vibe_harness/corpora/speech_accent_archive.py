@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from vibe_harness.cards.text_file import read_text
 from vibe_harness.corpora.hub import HubRow, write_table
 from vibe_harness.corpora.importing import FileNames, Importer, LeftOut, Listing, folders, not_found, require_columns
-from vibe_harness.corpora.tables import Row, read_rows, read_text
+from vibe_harness.corpora.tables import Row, read_rows
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 

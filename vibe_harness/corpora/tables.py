@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vibe_harness.cards.text_file import encoding_fault
 from vibe_harness.errors import UserError
 
 ColumnCheck = Callable[[str, list[str]], None]  # place and column names -> raises UserError where they will not do
@@ -37,7 +38,7 @@ def read_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
     try:
         yield from reader(path, check_columns)
     except UnicodeDecodeError:
-        raise UserError(_encoding_fault(path)) from None
+        raise UserError(encoding_fault(path, path.read_bytes())) from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
@@ -157,26 +158,3 @@ def _parquet(path: Path) -> Any:
         raise UserError(f"{path}: no such file") from None
     except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a Parquet file: {error}") from None
-
-
-def read_text(path: Path) -> str:
-    """A text file in UTF-8, with or without a byte order mark. Raises UserError where it is not."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise UserError(_encoding_fault(path)) from None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _encoding_fault(path: Path) -> str:
-    """What is wrong with a file that does not decode as UTF-8, and where."""
-    data = path.read_bytes()
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return f"{path}: UTF-16: save it as UTF-8"
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x}; Latin-1 perhaps): save it as UTF-8"
-    return f"{path}: not UTF-8: save it as UTF-8"

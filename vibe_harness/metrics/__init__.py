@@ -8,5 +8,5 @@ Each is a plain function on a data frame too:
     scores = ntvd(frame, Settings(tau=3))
 
 and so are `refusal_ntvd` and `diversity`. The frame's columns are those that `registry.Metric` names; a run's own frame
-is `vibe_harness.pipeline.score.read_frame(RUN / "observations.parquet", task, variant, dimension)`.
+is `vibe_harness.pipeline.tables.read_frame(RUN / "observations.parquet", task, variant, dimension)`.
 """

@@ -170,11 +170,12 @@ def _codes(names: pd.Series[Any]) -> NDArray[np.int64]:
 
 
 def _interval(samples: Floats, weights: Floats) -> tuple[float, float] | None:
-    """Of samples (B,) over questions with weights (B, Q)."""
-    if weights.shape[1] < FEWEST:
-        return None
+    """Of samples (B,) over questions with weights (B, Q). None over too few questions, and where all are alike, so that
+    no sample differs from another and there is no error to go by."""
     there = samples[np.isfinite(samples)]
-    return (float(np.quantile(there, 0.025)), float(np.quantile(there, 0.975))) if len(there) else None
+    if weights.shape[1] < FEWEST or not len(there) or np.ptp(there) < 1e-9:
+        return None
+    return float(np.quantile(there, 0.025)), float(np.quantile(there, 0.975))
 
 
 def _floor(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, check_number
 from vibe_harness.records import Score, parts_of
 from vibe_harness.registry import Registry
 
@@ -22,7 +22,7 @@ EVALUATE = "evaluate:"  # before the name or path of a metric of Hugging Face `e
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person may set about scoring."""
+    """What a person may set about scoring. Raises UserError for a number that cannot be one of these."""
 
     tau: int = 10  # a value enters where it is seen at least so often over all groups (VIBE, section on nTVD)
     permutations: int = 10_000
@@ -32,6 +32,11 @@ class Settings:
     strata: tuple[str, ...] = ()  # columns that vary from clip to clip: evened out where unbalanced (metrics.balance)
     trust_remote_code: bool = False  # run the Python code of an "evaluate:" metric that a card names
     also_test: tuple[str, ...] = ()  # published tests beside the default one: names of metrics.published.TESTS
+
+    def __post_init__(self) -> None:
+        check_number("tau", self.tau, least=1)
+        check_number("permutations", self.permutations, least=1)
+        check_number("seed", self.seed, least=0)
 
 
 def strata_for(dimension: str, declared: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

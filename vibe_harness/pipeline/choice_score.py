@@ -13,10 +13,11 @@ from vibe_harness.cards.offers import order_of, order_variants, right_option
 from vibe_harness.cards.schema import TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric
+from vibe_harness.pipeline.coverage import DIFFERENCE_LIMIT, WITHOUT_VALUE_LIMIT, coverage_of, missing_values
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.pipeline.run_folder import TaskRecord
-from vibe_harness.pipeline.score import DIFFERENCE_LIMIT, WITHOUT_VALUE_LIMIT, coverage_of, missing_values, read_frame
+from vibe_harness.pipeline.tables import read_frame
 from vibe_harness.records import Outcome, Reading, Score
 
 if TYPE_CHECKING:

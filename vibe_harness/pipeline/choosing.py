@@ -20,7 +20,7 @@ def choose_corpora(
     named: by the person or the model card; all tasks are asked of it. Where None, every corpus at hand that a task is
     meant for, in `dimensions` where any are given. Raises UserError where a task is left without a corpus.
     """
-    if named:
+    if named is not None:
         return [(find_corpus(named), tasks)]
     at_hand = corpus_manifests()
     found: dict[str, list[Task]] = {}

@@ -16,9 +16,9 @@ from vibe_harness.metrics.registry import Settings
 from vibe_harness.metrics.tables import Cells, Speakers, attributes_of, cell_counts, speakers_of
 from vibe_harness.pipeline.naming import told_apart
 from vibe_harness.pipeline.run_folder import RunFolder, RunRecord, TaskRecord
-from vibe_harness.pipeline.score import read_frame, settings_for
+from vibe_harness.pipeline.score import settings_for
 from vibe_harness.pipeline.sums import check_sums
-from vibe_harness.pipeline.tables import rows_of
+from vibe_harness.pipeline.tables import read_frame, rows_of
 from vibe_harness.records import Outcome, Reading
 from vibe_harness.stats.adjust import adjusted
 from vibe_harness.stats.comparison import Comparison, compare

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.pipeline.ids import Marks
 from vibe_harness.pipeline.plan import Plan
+from vibe_harness.pipeline.questions import times_asked
 from vibe_harness.pipeline.words import TRANSCRIBE, TRANSCRIPTION_TOKENS
 
 LETTERS_A_TOKEN = 4  # of English, in the vocabularies of today's models
@@ -54,7 +55,7 @@ def estimate_extractor(plan: Plan, card: ModelCard | None) -> Estimate | None:
         return None
     requests, text, output = 0, 0, 0
     for task in plan.tasks:
-        count = len(plan.clips) * len(plan.variants[task.name])
+        count = len(plan.variants[task.name]) * sum(times_asked(task, heard.clip) for heard in plan.clips)
         form = len(task.extraction_prompt("")) // LETTERS_A_TOKEN
         requests += count
         text += count * (form + task.card.generation.max_tokens)

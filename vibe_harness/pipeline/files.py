@@ -34,6 +34,13 @@ def written_aside(path: Path) -> Iterator[Path]:
             aside.unlink(missing_ok=True)
 
 
+def check_replaced(path: Path, *endings: str) -> None:
+    """Raise UserError where a file is there already that does not end so: a page or figure takes no other file's place,
+    such as that of a run's answers."""
+    if path.is_file() and path.suffix.lower() not in endings:
+        raise UserError(f"{path}: there is a file already, and its name does not end with {endings[0]}: name another")
+
+
 def clear_aside(folder: Path, name: str = "*") -> None:
     """Remove what killed processes left half written in a folder whose lock the caller holds.
 

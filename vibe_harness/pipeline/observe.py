@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import Task
+from vibe_harness.errors import UserError
 from vibe_harness.extraction.observe import observations
 from vibe_harness.metrics.registry import GROUP_PREFIX
 from vibe_harness.pipeline.extract import READABLE, ExtractionKeys, stored_extraction
@@ -74,7 +75,10 @@ def _dimensions(clips: Mapping[str, Clip]) -> list[str]:
 def _joined(
     folder: RunFolder, planned: Planned, keys: ExtractionKeys
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Each planned request's final response with its extraction."""
+    """Each planned request's final response with its extraction.
+
+    Raises UserError for a reading that names another request than its response: somebody edited it.
+    """
     with closing(_Lookup(folder.extractions, "key")) as extractions:
         for record in final_responses(folder.responses, planned):
             extraction = None
@@ -82,6 +86,11 @@ def _joined(
                 extraction = extractions.get(keys.key(record["task"], record["request"], record["text"]))
                 if extraction is None:
                     continue  # not read yet: the run stopped between two stages
+                if extraction["request"] != record["request"]:
+                    raise UserError(
+                        f"{folder.extractions}: the reading of {record['request']} names the request "
+                        f"{extraction['request']}: the file was edited; remove that line to have it made again"
+                    )
             yield record, extraction
 
 

@@ -25,18 +25,6 @@ from vibe_harness.registry import did_you_mean
 SHOWN = 20  # faults named in a message; the rest is counted
 
 
-def refuse_excluded(model: ModelCard, corpus: Corpus, clips: Sequence[Clip]) -> None:
-    """Raise UserError where a clip is of a group that the model's card excludes: a language it was not made for."""
-    for column, groups in model.excludes.items():
-        found = sorted({clip.groups[column] for clip in clips if clip.groups.get(column) in groups})
-        if found:
-            raise UserError(
-                f"the card of the model '{model.model}' excludes the {column} {', '.join(found)}, which clips of the "
-                f"corpus '{corpus.name}' have: leave them out with a corpus card of your own (select: where: {column}: "
-                "[...])"
-            )
-
-
 def check_options(
     tasks: Sequence[Task],
     corpus: Corpus,

@@ -13,7 +13,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio import read_audio
 from vibe_harness.pipeline.ids import Planned
-from vibe_harness.pipeline.questions import asked_of, questions
+from vibe_harness.pipeline.questions import questions, times_asked
 from vibe_harness.pipeline.words import Modality, how_heard, in_words
 from vibe_harness.records import AnswerBy, Clip, Generation, Request, Waveform
 
@@ -58,7 +58,7 @@ class Plan:
 
     def __len__(self) -> int:
         each = [(task, len(self.variants[task.name])) for task in self.tasks]
-        return sum(prompts * asked_of(task, heard.clip) for task, prompts in each for heard in self.clips)
+        return sum(prompts * times_asked(task, heard.clip) for task, prompts in each for heard in self.clips)
 
     def places(self) -> Planned:
         """The id of every request with its task, variant and clip."""

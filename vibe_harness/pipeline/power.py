@@ -14,8 +14,9 @@ from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import strata_for
 from vibe_harness.metrics.tables import attributes_of, speakers_of, value_counts
 from vibe_harness.pipeline.choosing import check_dimension
+from vibe_harness.pipeline.refusals import check_groups
 from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.score import read_frame
+from vibe_harness.pipeline.tables import read_frame
 from vibe_harness.stats.power import Power, Simulator, detectable_shift, from_design, from_pilot
 from vibe_harness.stats.simulation import zipf
 
@@ -39,12 +40,13 @@ def task_power(
     From the design alone: one answer a clip; closed attributes with equal shares, open ones with OPEN_VALUES values;
     habit is the share of the variance that lies between speakers. With a pilot, a run folder of this task: its speakers
     answer for those of the corpus. The test is the default one: speakers are exchanged within the strata that the
-    corpus declares. Raises UserError where the corpus lacks the dimension, or the pilot the task.
+    corpus declares. Raises UserError for groups that a run would refuse, and where the pilot lacks the task.
     """
     if task.card.kind == "choice":
         raise UserError(f"'{task.name}' is a choice task, and this is about nTVD, which it does not have")
     known = {name for clip in corpus.clips for name in clip.groups}
     check_dimension(dimension, known, f"the corpus '{corpus.name}'")
+    check_groups(corpus, [task], [dimension], corpus.clips)
     groups = groups_of(corpus.clips, dimension)
     columns = strata_for(dimension, corpus.speaker_strata)
     clips: list[int] = []  # of each speaker, group by group

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
@@ -16,16 +17,22 @@ from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.checking import check_clips, describe_faults
 from vibe_harness.corpora.drawing import draw_clips
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, check_number
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.metrics.registry import Settings
 from vibe_harness.pipeline.choosing import choose_corpora, choose_dimensions
-from vibe_harness.pipeline.options import check_options, refuse_excluded
+from vibe_harness.pipeline.options import check_options
 from vibe_harness.pipeline.plan import HeardClip, Plan, clips_digest
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.questions import draw_items
-from vibe_harness.pipeline.refusals import check_answer_by, check_groups, check_modality, check_runs_no_code
+from vibe_harness.pipeline.refusals import (
+    check_answer_by,
+    check_excludes,
+    check_groups,
+    check_modality,
+    check_runs_no_code,
+)
 from vibe_harness.pipeline.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.pipeline.score import metrics_of
 from vibe_harness.pipeline.words import Modality
@@ -86,11 +93,8 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
 
     Raises UserError for whatever would fail later.
     """
-    if question.limit is not None and question.limit < 1:
-        raise UserError(f"--limit {question.limit}: at least one clip is needed")
-    if question.tau < 1 or question.permutations < 1:
-        raise UserError("--tau and --permutations: at least 1 each")
-    known_tests(question.also_test)
+    _check_numbers(question)
+    settings_of(question)
     opener_of(question.executor, question.executor_args)
     index = CardIndex(question.include_path)
     model = with_overrides(index.model(question.model), question.model_args)
@@ -105,13 +109,13 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
     check_answer_by(model, tasks, question.answer_by)
     for task in tasks:
         _variants(task, question.prompt_variant)
-    extractor = question.extractor or _default_extractor(model, tasks)
+    extractor = _default_extractor(model, tasks) if question.extractor is None else question.extractor
     reader = find_extractor(extractor, index)
     if not question.trust_remote_code:
         check_runs_no_code(model, question.model_args)
         if reader is not None:
             check_runs_no_code(reader, {})
-    chosen = choose_corpora(question.corpus or model.corpus, tasks, question.dimensions)
+    chosen = choose_corpora(model.corpus if question.corpus is None else question.corpus, tasks, question.dimensions)
     prepared = []
     for corpus, own in chosen:
         output = question.output_path
@@ -119,6 +123,25 @@ def prepare(question: Question, progress: Progress) -> list[Prepared]:
             output = output / corpus.name
         prepared.append(_prepare(question, index, model, own, corpus, extractor, output, progress))
     return prepared
+
+
+def _check_numbers(question: Question) -> None:
+    """Raise UserError for numbers and words that the command line would not let through."""
+    for name, number, least in (
+        ("--limit", question.limit, 1),
+        ("--check-batch-invariance", question.check_batch_invariance, 0),
+        ("--max-requests", question.max_requests, 1),
+    ):
+        if number is not None:
+            check_number(name, number, least=least)
+    if question.max_cost is not None and not 0 < question.max_cost < math.inf:
+        raise UserError(f"--max-cost: a number above 0 is needed, not {question.max_cost:g}")
+    for name, word, words in (
+        ("--modality", question.modality, get_args(Modality)),
+        ("--answer-by", question.answer_by, get_args(AnswerBy)),
+    ):
+        if word not in words:
+            raise UserError(f"{name} {word}: there is no such. {did_you_mean(str(word), words)}")
 
 
 def _prepare(
@@ -133,7 +156,7 @@ def _prepare(
 ) -> Prepared:
     dimensions = choose_dimensions(question.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
-    refuse_excluded(model, corpus, clips)
+    check_excludes(model, corpus, clips)
     items = {task.card.choice.item for task in tasks if task.card.choice}
     if question.limit is not None and items:
         clips = draw_items(clips, question.limit, min(items), question.seed)
@@ -271,11 +294,8 @@ def _heard(
     corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
 ) -> tuple[list[HeardClip], dict[str, BadAudio]]:
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
-    checked = []
     with progress.stage("checking clips", len(clips)) as tick:
-        for clip, result in check_clips(corpus, clips):
-            checked.append((clip, _within_limit(result, model)))
-            tick(1)
+        checked = [(clip, _within_limit(result, model)) for clip, result in check_clips(corpus, clips, tick)]
     faults = describe_faults(corpus, checked)
     bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(checked)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -106,8 +105,8 @@ def bound(task: Task, variant: str, clip: Clip) -> Task:
     return replace(task, offered=dict(offers(task.card.choice, style, clip))[variant])
 
 
-def asked_of(task: Task, clip: Clip) -> int:
-    """How many orders a clip is asked in; 1 for a task without options."""
+def times_asked(task: Task, clip: Clip) -> int:
+    """In how many orders a prompt asks of a clip; 1 for a task without options."""
     choice = task.card.choice
     return 1 if choice is None else sum(1 for _ in offers(choice, "", clip))
 
@@ -120,10 +119,8 @@ def draw_items(clips: Sequence[Clip], limit: int, column: str, seed: int) -> lis
     items: dict[str, list[int]] = {}
     for index, clip in enumerate(clips):
         items.setdefault(clip.groups.get(column, clip.id), []).append(index)
-    order = list(items)
-    random.Random(seed).shuffle(order)
     drawn: list[int] = []
-    for item in order:
+    for item in sorted(items, key=lambda item: digest([seed, item])):
         if len(drawn) >= limit:
             break
         drawn += items[item]

@@ -40,6 +40,18 @@ def check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy
     check_likelihoods(model)
 
 
+def check_excludes(model: ModelCard, corpus: Corpus, clips: Sequence[Clip]) -> None:
+    """Raise UserError where a clip is of a group that the model's card excludes: a language it was not made for."""
+    for column, groups in model.excludes.items():
+        found = sorted({clip.groups[column] for clip in clips if clip.groups.get(column) in groups})
+        if found:
+            raise UserError(
+                f"the card of the model '{model.model}' excludes the {column} {', '.join(found)}, which clips of the "
+                f"corpus '{corpus.name}' have: leave them out with a corpus card of your own (select: where: {column}: "
+                "[...])"
+            )
+
+
 def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
     """Raise UserError where a model card would have code of the model's repository run, and the person did not say so.
 

@@ -5,34 +5,26 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import GROUP_PREFIX, Settings, find_metric, strata_for
-from vibe_harness.metrics.tables import Speakers, attributes_of, items_of, speakers_of, strata_codes
+from vibe_harness.metrics.tables import Speakers, speakers_of
+from vibe_harness.pipeline.choice_score import score_choice, unlikely_letters
 from vibe_harness.pipeline.choosing import check_dimension
+from vibe_harness.pipeline.coverage import COVERED, coverage_of, missing_by_group, missing_values
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import FORMAT, BatchCheck, GroupCoverage, Results, TaskResult, VariantSummary
+from vibe_harness.pipeline.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
 from vibe_harness.pipeline.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
-from vibe_harness.pipeline.tables import column_names, read_column, rows_asked, unreadable
-from vibe_harness.records import Outcome, Reading, Score, parts_of
+from vibe_harness.pipeline.tables import SCORED, column_names, read_frame
+from vibe_harness.records import Reading, Score, parts_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
-
-WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
-DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
-ALPHA = 0.05
-COLUMNS = [
-    "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
-]  # fmt: skip
-COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values"]  # what coverage counts
 
 
 def metrics_of(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:
@@ -52,12 +44,10 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
 
     dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
     """
-    from vibe_harness.pipeline.choice_score import score_choice, unlikely_letters  # which builds on this module
-
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = column_names(folder.observations, ["task", "variant", *COLUMNS])
+    names = column_names(folder.observations, ["task", "variant", *SCORED])
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for dimension in dimensions or record.dimensions:
         check_dimension(dimension, columns, "the run")
@@ -73,15 +63,13 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         for task, variant, dimension in steps:
             if task.card.kind == "choice":
                 share = unlikely.get((task.card.task, variant), 0.0)
-                results.append(score_choice(folder.observations, task, variant, dimension, settings, share))
-                tick(1)
-                continue
-            results.append(
-                score_task(  # which alone holds the frame, so that no two are held at once
+                found = score_choice(folder.observations, task, variant, dimension, settings, share)
+            else:
+                found = score_task(  # which alone holds the frame, so that no two are held at once
                     read_frame(folder.observations, task.card.task, variant, dimension),
                     task, variant, dimension, settings_for(record, dimension, settings),
-                )
-            )  # fmt: skip
+                )  # fmt: skip
+            results.append(found)
             tick(1)
     return Results(
         format=FORMAT,
@@ -149,43 +137,6 @@ def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
     return summaries
 
 
-def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFrame:
-    """Observations of one task and variant with the group of one dimension, sorted by request and attribute.
-
-    dimension: a column, or several joined by colons, whose combinations are then the groups ("female:korean"). Clips
-    that have no group in that dimension are left out. Words are categories, lists are lists of words: a request of
-    a task with six attributes takes some 1.3 kB.
-    """
-    import pandas as pd
-    import pyarrow as pa
-
-    names = column_names(path, ["task", "variant", *COLUMNS])
-    groups = [name for name in names if name.startswith(GROUP_PREFIX)]
-    parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
-    columns = [*COLUMNS, *(["answer"] if "answer" in names else []), *groups]
-    try:
-        rows = rows_asked(path, task, variant, parts)
-        order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])
-        found = {name: _series(read_column(path, name, rows).take(order)) for name in columns}  # no two under way
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
-    frame = pd.DataFrame(found, copy=False)
-    del found
-    frame["group"] = frame[parts[0]].astype(str)
-    for part in parts[1:]:
-        frame["group"] += ":" + frame[part].astype(str)
-    return frame
-
-
-def _series(column: pa.Array[Any]) -> pd.Series[Any]:
-    """Words become categories, lists of words stay lists."""
-    import pandas as pd
-    import pyarrow as pa
-
-    words = isinstance(column, pa.DictionaryArray)
-    return column.to_pandas() if words else pd.Series(pd.arrays.ArrowExtensionArray(column))
-
-
 def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
     """All metrics of a task card on one frame of observations (see `read_frame`), with coverage and warnings."""
     if frame.empty:
@@ -199,7 +150,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
         *missing_values(frame, without),
-        *_missing_by_group(frame, speakers, settings),
+        *missing_by_group(frame, speakers, settings),
     ]
     reliable = not warnings
     warnings += _undefined_attributes(scores)
@@ -228,27 +179,6 @@ def _check_crossing(speakers: Speakers, dimension: str) -> None:
         )
 
 
-def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
-    """How far the requests of a frame came, one group's."""
-    requests = frame.drop_duplicates("request")
-    readings, items = {}, {}
-    for name in attributes_of(frame):
-        rows = frame[frame["attribute"] == name]
-        found = rows["reading"].astype(str).value_counts()
-        readings[name] = {str(reading): int(found.get(str(reading), 0)) for reading in Reading}
-        valued = readings[name][Reading.VALUE]
-        items[name] = len(items_of(rows, "values")) / valued if valued else None
-    outcomes = requests["outcome"].astype(str).value_counts()
-    return GroupCoverage(
-        speakers=int(frame["speaker"].nunique()),
-        clips=int(frame["clip"].nunique()),
-        requests=len(requests),
-        outcomes={str(outcome): int(outcomes.get(str(outcome), 0)) for outcome in Outcome},
-        readings=readings,
-        items_per_response=items,
-    )
-
-
 def _undefined_attributes(scores: Sequence[Score]) -> list[str]:
     """A line for each metric and reason: "pay, vibe: no ntvd: REASON"."""
     found: dict[tuple[str, str], list[str]] = {}
@@ -264,43 +194,4 @@ def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:
         (score.metric, column, why)
         for score in scores
         for column, why in score.detail.get("not_standardised", {}).items()
-    ]
-
-
-def missing_values(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
-    """A warning for each attribute whose share without a value is past the limit."""
-    shares = without.groupby(frame["attribute"].astype(str)).mean()
-    return [
-        f"{name}: {share:.0%} of the responses gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})"
-        for name, share in sorted(shares.items())
-        if share > WITHOUT_VALUE_LIMIT
-    ]
-
-
-def _missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> list[str]:
-    """A warning for each attribute whose share without a value differs between groups.
-
-    More than 5 points and p under 0.05, adjusted over the attributes by Benjamini and Hochberg.
-    """
-    from vibe_harness.stats.coverage import coverage_tests
-
-    names = attributes_of(frame)
-    tables = []
-    for name in names:
-        rows = frame[frame["attribute"] == name]
-        counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
-        np.add.at(counts, (speakers.of(rows), (rows["reading"] == Reading.VALUE).to_numpy().astype(np.int64)), 1)
-        tables.append(counts)
-    strata = strata_codes(frame, speakers, settings.speaker_strata)
-    tests = coverage_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
-    tested = [(name, test) for name, test in zip(names, tests, strict=True) if test.p_value is not None]
-    if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for _, test in tested):
-        return []
-    from scipy.stats import false_discovery_control  # takes half a second to import
-
-    adjusted = false_discovery_control([test.p_value for _, test in tested])
-    return [
-        f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"
-        for (name, test), p in zip(tested, adjusted, strict=True)
-        if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p < ALPHA
     ]

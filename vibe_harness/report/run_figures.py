@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import read_scored
 from vibe_harness.pipeline.run_folder import RunFolder
@@ -24,7 +25,8 @@ def write_run_figures(folder: RunFolder, output: Path, progress: Progress) -> li
         for task, shift in drawn:
             name = f"{task.task}-{task.variant}-{task.dimension}-{shift.attribute}"
             title = f"{results.model} on {results.corpus}: {task.task} by {task.dimension}"
-            path = output / re.sub(r"[^A-Za-z0-9._-]+", "-", name)
-            files += save_figure(distribution_figure(title, shift), path)
+            plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
+            plain += "" if plain == name else f"-{digest(name, 6)}"  # two columns in other letters stay two files
+            files += save_figure(distribution_figure(title, shift), output / plain)
             tick(1)
     return files

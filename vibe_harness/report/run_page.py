@@ -10,7 +10,7 @@ from typing import Any
 
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import METRICS
-from vibe_harness.pipeline.files import written_aside
+from vibe_harness.pipeline.files import check_replaced, written_aside
 from vibe_harness.pipeline.journal import read_journal
 from vibe_harness.pipeline.progress import Progress
 from vibe_harness.pipeline.results import NO_SCORES, Results, TaskResult, read_scored
@@ -43,8 +43,10 @@ def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = 
 
     clips: play them from where the corpus lies, where its licence lets them be passed on; else their paths are shown.
 
-    Raises UserError where the run has no scores, a file of it is damaged, or another process works in its folder.
+    Raises UserError where the run has no scores, a file of it is damaged, another process works in its folder, or
+    `output` is a file that is no page.
     """
+    check_replaced(output, ".html", ".htm")
     record = folder.record()  # before a lock is laid into what is no run folder
     if not folder.results.is_file():
         raise UserError(f"{folder.path}: {NO_SCORES}")

@@ -69,7 +69,8 @@ def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path | None,
                 words = canonical if reading == Reading.VALUE else [f"({reading})"]  # why there is no value
                 read.append([attributes(attribute), *map(values, words)])
                 raw.append(written)
-            columns["task"].append(tasks(f"{answer['task']} ({answer['variant']})"))
+            prompt = "" if answer["variant"] == "default" else f" ({answer['variant']})"
+            columns["task"].append(tasks(answer["task"] + prompt))
             columns["clip"].append(clips[answer["clip"]])
             columns["outcome"].append(outcomes(rows[0][2]))
             columns["values"].append(read)

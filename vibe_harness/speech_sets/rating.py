@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.files import written_aside
 from vibe_harness.pipeline.sheets import ENCODING, filled_rows, inert
@@ -25,53 +25,48 @@ def draw(rows: Sequence[Screened], rating: Rating, cells: Mapping[str, str], fir
     one clip an item is taken, the question's where it is there, and the cells of `rating.rotate` take turns; where
     that gives too few, further clips fill up. cells: item -> its cell of that column.
     """
-    chance = random.Random(rating.seed)
     drawn: list[Screened] = []
     languages = sorted({row.clip.voice.groups.get("language", "") for row in rows})
     for language in languages:
         for name in BINS[1:]:
             pool = [row for row in rows if row.clip.voice.groups.get("language", "") == language and row.bin == name]
-            drawn += _from_bin(pool, rating, cells, first_part, chance)
+            drawn += _from_bin(pool, rating, cells, first_part)
     return drawn
 
 
-def _from_bin(
-    pool: Sequence[Screened], rating: Rating, cells: Mapping[str, str], first_part: str, chance: random.Random
-) -> list[Screened]:
+def _from_bin(pool: Sequence[Screened], rating: Rating, cells: Mapping[str, str], first_part: str) -> list[Screened]:
     groups: dict[str, list[Screened]] = {}
-    for row in pool:
+    for row in sorted(pool, key=lambda row: digest([rating.seed, row.clip.file])):
         groups.setdefault(row.clip.voice.groups.get(rating.stratify, ""), []).append(row)
     quotas = largest_remainders({name: len(rows) for name, rows in groups.items()}, min(rating.per_bin, len(pool)))
     taken: list[Screened] = []
     for name in sorted(groups):
-        ordered = [*_turns(_one_an_item(groups[name], first_part, chance), cells, chance)]
+        ordered = [*_turns(_one_an_item(groups[name], first_part, rating.seed), cells)]
         chosen = {id(row) for row in ordered}
         rest = [row for row in groups[name] if id(row) not in chosen]
-        chance.shuffle(rest)
         taken += [*ordered, *rest][: quotas[name]]
     return taken
 
 
-def _one_an_item(rows: Sequence[Screened], first_part: str, chance: random.Random) -> list[Screened]:
+def _one_an_item(rows: Sequence[Screened], first_part: str, seed: int) -> list[Screened]:
+    """One row of each item, the items in random order. rows: in random order."""
     items: dict[str, list[Screened]] = {}
     for row in rows:
         items.setdefault(row.clip.text.item, []).append(row)
     return [
-        chance.choice([row for row in of_item if row.clip.text.part == first_part] or of_item)
-        for _, of_item in sorted(items.items())
+        next((row for row in items[item] if row.clip.text.part == first_part), items[item][0])
+        for item in sorted(items, key=lambda item: digest([seed, item]))
     ]
 
 
-def _turns(rows: Sequence[Screened], cells: Mapping[str, str], chance: random.Random) -> Iterator[Screened]:
-    """The rows in random order, one of each cell in turn."""
+def _turns(rows: Sequence[Screened], cells: Mapping[str, str]) -> Iterator[Screened]:
+    """The rows, one of each cell in turn."""
     queues: dict[str, list[Screened]] = {}
     for row in rows:
         queues.setdefault(cells.get(row.clip.text.item, ""), []).append(row)
-    for queue in queues.values():
-        chance.shuffle(queue)
     while queues:
         for cell in sorted(queues):
-            yield queues[cell].pop()
+            yield queues[cell].pop(0)
             if not queues[cell]:
                 del queues[cell]
 

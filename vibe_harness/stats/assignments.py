@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, count, islice, product
 from math import comb, prod
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vibe_harness.errors import UserError
+from vibe_harness.stats.chance import Words, picks, random_words
 
 Codes = NDArray[np.int64]
 
@@ -115,7 +116,7 @@ class Design:
         _to_size(codes, sizes, words)
         return codes[np.argsort(order)].T
 
-    def _sorted_draws(self, words: Callable[[int], NDArray[np.uint64]], draws: int) -> Codes:
+    def _sorted_draws(self, words: Words, draws: int) -> Codes:
         """Draws (B, S) in which the units of each stratum stand in the order of random numbers, one for each."""
         codes = np.empty((draws, self.groups.size), dtype=np.min_scalar_type(self.group_count))
         for rows in self._members():
@@ -137,14 +138,7 @@ class Design:
         return [np.flatnonzero(self.strata == stratum) for stratum in range(int(self.strata.max()) + 1)]
 
 
-def random_words(seed: int, number: int) -> Callable[[int], NDArray[np.uint64]]:
-    """A numbered stream of random 64-bit words, by Philox, whose stream numpy keeps over versions; it is called with
-    how many are wanted next. Little-endian everywhere, so that their bytes are the same too."""
-    stream = np.random.Philox(np.random.SeedSequence([seed, number]))
-    return lambda wanted: np.asarray(stream.random_raw(wanted)).astype("<u8", copy=False)
-
-
-def _to_size(codes: NDArray[Any], sizes: Codes, words: Callable[[int], NDArray[np.uint64]]) -> None:
+def _to_size(codes: NDArray[Any], sizes: Codes, words: Words) -> None:
     """Bring groups to their sizes in place. codes: (S, B), units in the order of strata; sizes: (H, G)."""
     units, draws = sizes.sum(axis=1), codes.shape[1]
     starts = units.cumsum() - units
@@ -152,9 +146,8 @@ def _to_size(codes: NDArray[Any], sizes: Codes, words: Callable[[int], NDArray[n
     pairs = np.flatnonzero((surplus > 0).any(axis=0))  # of stratum and draw
     while pairs.size:
         stratum, draw = np.divmod(pairs, draws)
-        picks = max(CANDIDATES // pairs.size, 1)
-        random = words(-(-pairs.size * picks // 2)).view("<u4")[: pairs.size * picks].reshape(-1, picks)
-        unit = starts[stratum, None] + (random * units[stratum, None].astype(np.uint64) >> np.uint64(32)).view(np.int64)
+        looks = max(CANDIDATES // pairs.size, 1)
+        unit = starts[stratum, None] + picks(words, units[stratum, None], (pairs.size, looks))
         usable = surplus[codes[unit, draw[:, None]], pairs[:, None]] > 0
         row = np.flatnonzero(usable.any(axis=1))
         pair, unit, draw = pairs[row], unit[row, usable[row].argmax(axis=1)], draw[row]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vibe_harness.stats.assignments import Codes, Design
+from vibe_harness.stats.chance import Words, picks, random_words
 from vibe_harness.stats.ntvd import Floats, shift, standardised
 from vibe_harness.stats.tables import Table
 
@@ -225,15 +226,19 @@ def raw_score(table: Table, design: Design) -> Statistic:
 
 
 def cross_fitted(table: Table, design: Design, splits: int = SPLITS, seed: int = 0) -> Statistic:
-    """The lower end of the bracket, averaged over the splits in which every group has values in both halves."""
-    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed])))
-    halves = np.stack([_halves(design, rng) for _ in range(splits)])
+    """The lower end of the bracket, averaged over the splits in which every group has values in both halves, whichever
+    speaker is left out; where there is no such split, over those in which it has them with all speakers, and then
+    without an error. Which splits these are hangs on who has values and not on what they are."""
+    words = random_words(seed)
+    halves = np.stack([_halves(design, words) for _ in range(splits)])
     chunk = max(ELEMENTS // (design.groups.size * design.group_count * table.counts[0].size), 1)
     parts = [_split_scores(table, design, halves[start : start + chunk]) for start in range(0, splits, chunk)]
     scores, left_out = (np.concatenate(part) for part in zip(*parts, strict=True))
-    usable = np.isfinite(scores)
-    if not usable.any():
+    defined = np.isfinite(scores)
+    if not defined.any():
         return Statistic(np.nan, left_out[0])
+    steady = defined & np.isfinite(left_out).all(axis=1)
+    usable = steady if steady.any() else defined
     return Statistic(float(scores[usable].mean()), left_out[usable].mean(axis=0))
 
 
@@ -252,12 +257,13 @@ def _split_scores(table: Table, design: Design, halves: Codes) -> tuple[Floats, 
     return _product(differences[:, 0], differences[:, 1]), left_out
 
 
-def _halves(design: Design, rng: np.random.Generator) -> Codes:
+def _halves(design: Design, words: Words) -> Codes:
     """0 or 1 for each speaker: each group in two halves, an odd speaker on either side."""
     half = np.empty(design.groups.size, dtype=np.int64)
     for group in range(design.group_count):
         members = np.flatnonzero(design.groups == group)
-        half[rng.permutation(members)] = (np.arange(members.size) + rng.integers(2)) % 2
+        order = members[words(members.size).argsort(kind="stable")]
+        half[order] = (np.arange(members.size) + picks(words, 2, (1,))) % 2
     return half
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vibe_harness.stats.chance import picks, random_words
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -149,8 +151,9 @@ def weighted_mean(values: Floats, weights: Floats) -> Floats:
 
 def resampled(questions: int, times: int, seed: int) -> Floats:
     """Weights (times, questions): how often each question stands in each bootstrap sample of the questions."""
-    generator = np.random.default_rng(seed)
-    return generator.multinomial(questions, np.full(questions, 1 / questions), size=times).astype(np.float64)
+    words = random_words(seed)
+    drawn = [np.bincount(picks(words, questions, (questions,)), minlength=questions) for _ in range(times)]
+    return np.array(drawn, dtype=np.float64)
 
 
 def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], float], times: int, seed: int) -> Floats:
@@ -159,11 +162,11 @@ def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], flo
     Within items: the variable is without effect. Within nothing (all codes alike): answers follow the same shares
     whatever is asked.
     """
-    generator = np.random.default_rng(seed)
+    words = random_words(seed)
     order = np.argsort(within, kind="stable")
     place, found = np.empty(len(order), dtype=np.int64), np.empty(times)
     for index in range(times):
-        place[order] = np.lexsort((generator.random(len(within)), within))
+        place[order] = np.lexsort((words(len(within)), within))
         mixed = Answers(answers.answer[place], answers.question, answers.level, answers.item, answers.options)
         found[index] = statistic(mixed)
     return found

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vibe_harness.stats.chance import picks, random_words
+
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
+DRAWN = 1 << 20
+"""Responses drawn at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,9 @@ def paired_difference(
     if not len(pairs):
         return Difference(None, None, None)
     value = float(pairs[:, 0].sum() / pairs[:, 1].sum())
-    sizes, counts = np.unique(np.abs(pairs[pairs[:, 0] != 0, 0]), return_counts=True)
-    # Of `count` differences of one size, a binomial number keeps a plus: no need to draw each sign.
-    plus = np.random.default_rng([seed, 1]).binomial(counts, 0.5, size=(resamples, len(counts)))
-    drawn = np.abs((2 * plus - counts) @ sizes)
-    reached = int((drawn >= abs(pairs[:, 0].sum()) - 1e-9).sum())
+    words, differences = random_words(seed, 1), pairs[:, 0]
+    drawn = [(2 * picks(words, 2, shape) - 1) @ differences for shape in _portions(resamples, len(pairs))]
+    reached = int((np.abs(np.concatenate(drawn)) >= abs(differences.sum()) - 1e-9).sum())
     interval = _interval(pairs, resamples, seed)
     if _alike(pairs):
         unlike = _unlike(len(pairs))
@@ -128,13 +130,16 @@ def _unlike(responses: int) -> float:
 
 
 def _interval(pairs: Floats, resamples: int, seed: int) -> tuple[float, float]:
-    """Percentile bootstrap of the ratio of the two sums over responses drawn with replacement.
-
-    Responses that are alike are exchangeable, so a multinomial over the kinds of response draws the same as one over
-    the responses, in a hundredth of the time.
-    """
-    kinds, counts = np.unique(pairs, axis=0, return_counts=True)
-    drawn = np.random.default_rng([seed, 0]).multinomial(len(pairs), counts / len(pairs), size=resamples) @ kinds
+    """Percentile bootstrap of the ratio of the two sums over responses drawn with replacement."""
+    words, number = random_words(seed), len(pairs)
+    portions = [pairs[picks(words, number, shape)].sum(axis=1) for shape in _portions(resamples, number)]
+    drawn = np.concatenate(portions)
     tail = 100 * (1 - CONFIDENCE) / 2
     low, high = np.percentile(drawn[:, 0] / drawn[:, 1], [tail, 100 - tail])
     return float(low), float(high)
+
+
+def _portions(resamples: int, responses: int) -> list[tuple[int, int]]:
+    """Shapes of resamples x responses, as many of the former as are worked on at a time."""
+    rows = max(DRAWN // responses, 1)
+    return [(min(rows, resamples - start), responses) for start in range(0, resamples, rows)]

@@ -5,7 +5,6 @@ VIBE (arXiv 2604.17248), equations 2 to 5. Arrays of counts in, numbers out; an 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,6 @@ Counts = NDArray[np.int64]
 DEGENERATE = "fewer than two values are kept: nothing can shift"
 EMPTY_GROUP = "a group is left with no value"
 ONE_GROUP = "fewer than two groups: nothing to compare"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One reading: a value, or None with the reason why there is none."""
-
-    value: float | None
-    reason: str | None = None
-
-    def __post_init__(self) -> None:
-        if (self.value is None) == (self.reason is None):
-            raise ValueError("a reading has either a value or a reason why it has none")
 
 
 def checked_counts(counts: ArrayLike, what: str = "counts") -> Counts:
@@ -85,7 +72,7 @@ def ntvd(counts: ArrayLike) -> Floats:
     """nTVD of each table, 0 (no shift) to 100 (no value in common); NaN where it is undefined or degenerate.
 
     counts: (..., G, V), groups x values, already filtered by tau. Returns (...). Undefined: fewer than two groups, or
-    a group with no value. Degenerate: fewer than two values with a count. `measure` gives the reason.
+    a group with no value. Degenerate: fewer than two values with a count.
     """
     array = checked_counts(counts)
     if array.ndim < 2:
@@ -117,17 +104,3 @@ def published_ntvd(counts: ArrayLike) -> Floats:
     array = checked_counts(counts)
     single = ((array.sum(axis=-2) > 0).sum(axis=-1) == 1) & (array.sum(axis=-1) > 0).all(axis=-1)
     return np.where(single & (array.shape[-2] > 1), 0.0, ntvd(array))
-
-
-def measure(counts: ArrayLike) -> Measured:
-    """nTVD of one table (G, V), or the reason why it has none."""
-    array = checked_counts(counts)
-    value = float(ntvd(array))
-    return Measured(value) if np.isfinite(value) else Measured(None, why_undefined(array))
-
-
-def why_undefined(counts: Counts) -> str:
-    """The reason for a NaN of `ntvd`. counts: (G, V)."""
-    if counts.shape[0] < 2:
-        return ONE_GROUP
-    return DEGENERATE if (counts.sum(axis=0) > 0).sum() < 2 else EMPTY_GROUP

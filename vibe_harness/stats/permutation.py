@@ -55,13 +55,6 @@ class PermutationTest:
     left_out: dict[int, str]
     refused: str | None = None
 
-    @property
-    def resolution(self) -> float | None:
-        """The smallest p that the test can give; None where it was refused."""
-        if self.refused is not None:
-            return None
-        return 1 / self.permutations if self.exact else 1 / (self.permutations + 1)
-
 
 def permutation_test(
     tables: Sequence[ArrayLike],

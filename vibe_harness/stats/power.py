@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, check_number
 from vibe_harness.stats.assignments import Codes, Design
 from vibe_harness.stats.ntvd import DEGENERATE, Counts, Floats, checked_counts, kept_values
 from vibe_harness.stats.permutation import permutation_tests
@@ -120,8 +120,12 @@ def detectable_shift(
     """The smallest nTVD that the speaker-level test finds at level `alpha` with probability `target`, by bisection.
 
     strata: (S,) codes of the simulator's speakers, as for `permutation_test`. The same random numbers are used at every
-    score, so that the curve rises smoothly.
+    score, so that the curve rises smoothly. Raises UserError for numbers that cannot be these.
     """
+    for name, number, least in (("tau", tau, 1), ("simulations", simulations, 1), ("seed", seed, 0)):
+        check_number(name, number, least=least)
+    if not 0 < target < 1:
+        raise UserError(f"target: a power above 0 and under 1 is needed, not {target:g}")
     curve: dict[float, PowerPoint] = {}
 
     def share(score: float) -> float:

@@ -16,12 +16,12 @@ class Chance:
     """A stream of random choices from a digest; the same stream on any machine."""
 
     def __init__(self, digest: bytes) -> None:
-        self._generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+        self._words = np.random.PCG64(int.from_bytes(digest, "big"))  # the stream that numpy promises to keep
         self._numbers = self._uniform()
 
     def _uniform(self) -> Iterator[float]:
         while True:
-            yield from self._generator.random(BLOCK).tolist()
+            yield from ((np.asarray(self._words.random_raw(BLOCK)) >> np.uint64(11)) * 2.0**-53).tolist()
 
     def happens(self, probability: float) -> bool:
         return next(self._numbers) < probability
