@@ -15,6 +15,6 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 os.environ["TQDM_DISABLE"] = "1"
 if sys.__stdin__ is None:  # it was closed, and pytest's own in its place would fail who asks for its encoding
-    sys.__stdin__ = Path(os.devnull).open(encoding="utf-8")
+    sys.__stdin__ = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the tests run
 # No proxy stands between a test and a server of its own.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
