@@ -46,9 +46,11 @@ def test_a_mistake_is_a_user_error(tmp_path: Path) -> None:
 def test_settings_that_are_too_small_are_refused_by_name(
     finished: Path, tmp_path: Path, setting: dict[str, int]
 ) -> None:
-    with pytest.raises(UserError, match="at least 1 each; --seed: at least 0"):
+    [(name, value)] = setting.items()
+    said = f"{name}: a whole number of at least {value + 1} is needed, not {value}"
+    with pytest.raises(UserError, match=said):
         vibe_harness.evaluate("simulated", ["advisory"], "demo", output_path=tmp_path / "never", **setting)
-    with pytest.raises(UserError, match="at least 1 each; --seed: at least 0"):
+    with pytest.raises(UserError, match=said):
         vibe_harness.score(finished, **setting)
 
 
