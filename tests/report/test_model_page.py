@@ -13,6 +13,7 @@ from vibe_harness.report.board import build_board
 from vibe_harness.report.board_runs import read_entries
 from vibe_harness.report.html import environment
 from vibe_harness.report.model_page import model_context
+from vibe_harness.report.stars import Family
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +37,20 @@ def test_each_figure_of_a_choice_task_stands_once_under_its_own_name(context: di
     assert len(set(part["warnings"])) == len(part["warnings"])
 
 
+def rendered(context: dict[str, Any], family: Family) -> str:
+    return environment().get_template("model.html.j2").render(model=context, family=family, version="0")
+
+
+def test_a_p_is_called_adjusted_only_where_it_is(context: dict[str, Any]) -> None:
+    assert "One p of each task is adjusted" in rendered(context, Family(2, (0.1, None)))
+    page = rendered(context, Family(2, (None, None), "too few permutations"))
+    assert "No p is adjusted" in page and "No stars: too few permutations" in page
+
+
 def test_a_missing_interval_is_said_with_its_reason(context: dict[str, Any]) -> None:
     [part] = [part for part in context["parts"] if part["block"] == "gender on demo"]
     assert [row["name"] for row in part["rows"]] == ["advisory", "activity", "refusing"]
-    page = environment().get_template("model.html.j2").render(model=context, stars="", version="0")
+    page = rendered(context, Family(2, (0.1, None)))
     assert part["no_intervals"]
     for line in part["no_intervals"]:
         assert line.startswith("advisory: No interval for ") and line in page

@@ -71,7 +71,7 @@ def write_site(
         for key, name in pages.items():
             own = [entry for entry in entries if entry.identity == key]
             context = model_context(key, board, own)
-            _write(output / "models" / name, page.render(model=context, stars=board.family.words, **shared))
+            _write(output / "models" / name, page.render(model=context, family=board.family, **shared))
             tick(1)
         for name, text in texts.items():
             _write(output / name, text)
