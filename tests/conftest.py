@@ -1,6 +1,10 @@
 """What holds for all tests."""
 
+import atexit
 import os
+import sys
+import tempfile
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -12,5 +16,11 @@ from tests.browser import page as page
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("steady")
 os.environ["TQDM_DISABLE"] = "1"
+if sys.__stdin__ is None:  # it was closed, and pytest's own in its place would fail who asks for its encoding
+    sys.__stdin__ = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the tests run
+# What `evaluate` and `datasets` keep is this process's own: no other one's, no home's, and not there the next time.
+CACHE = tempfile.TemporaryDirectory(prefix="vibe-harness-tests-")
+atexit.register(CACHE.cleanup)
+os.environ["HF_HOME"] = CACHE.name
 # No proxy stands between a test and a server of its own.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"

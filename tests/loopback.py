@@ -13,7 +13,6 @@ import hashlib
 import io
 import json
 import random
-import socket
 import sys
 import urllib.request
 from collections.abc import Callable
@@ -29,7 +28,7 @@ import soundfile
 from aiohttp import web
 
 from tests import loopback_dialects as dialects
-from tests.support import FORKS, wait_until
+from tests.support import FORKS, held_port, wait_until
 
 AT_ONCE = ("busy", "busy_with_date", "limited", "broken", "unavailable", "reset", "half")
 TRANSIENT = (*AT_ONCE, "timeout")
@@ -315,11 +314,9 @@ class Loopback:
         self.script = Script(**script)
 
     def __enter__(self) -> Loopback:
-        # Keeps the port for this test also while no server is there: nobody else's server is ever asked in its place.
-        self._place = socket.socket()
-        self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        self._place.bind(("127.0.0.1", self.script.port))
-        self.script.port = self._place.getsockname()[1]
+        # Also while no server is there, so that nobody else's is ever asked in its place.
+        self._held = held_port(self.script.port)
+        self.script.port = self._held.getsockname()[1]
         here, there = FORKS.Pipe(duplex=False)
         self._process = FORKS.Process(target=_play, args=(self.script, there))
         self._process.start()
@@ -330,7 +327,7 @@ class Loopback:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
-        self._place.close()
+        self._held.close()
 
     def stop(self) -> None:
         """End the server, as a crash would."""
@@ -362,7 +359,7 @@ def _play(script: Script, there: Connection) -> None:
 async def _serve(script: Script, tell: Callable[[str], object]) -> None:
     runner = web.AppRunner(Server(script).app(), access_log=None, handler_cancellation=True)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", script.port, backlog=1024, reuse_port=script.port != 0)
+    site = web.TCPSite(runner, "127.0.0.1", script.port, backlog=1024)
     await site.start()
     tell(f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
     await asyncio.Event().wait()

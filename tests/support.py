@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -33,12 +34,23 @@ needs_recordings = pytest.mark.skipif(
 PATIENCE_S = 300.0  # for what must come sooner or later: a slow machine is no fault
 
 
-def wait_until(here: Callable[[], bool]) -> None:
+def wait_until(here: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     """Wait for what another process does. Fails where it does not come."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not here():
-        assert time.monotonic() < deadline, f"not within {PATIENCE_S:.0f} s"
+        assert time.monotonic() < deadline, f"not within {patience_s:.0f} s"
         time.sleep(0.01)
+
+
+def held_port(port: int = 0) -> socket.socket:
+    """A port of this machine that no other program is given until the socket is closed; any free one where 0.
+
+    A server of the test's own may take it: the socket does not listen, and both say SO_REUSEADDR.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", port))
+    return held
 
 
 def hears_interrupts() -> None:

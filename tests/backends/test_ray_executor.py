@@ -1,16 +1,19 @@
 """Ray on this machine, for real: two workers, one of them killed, engines that do not start."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.loopback import Loopback
+from tests.support import wait_until
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.errors import UserError
 
@@ -52,7 +55,8 @@ def test_what_is_wrong_is_said_before_ray_is_looked_for(executor: str, arguments
 @needs_ray
 def test_two_workers_answer_as_one_engine_does(tmp_path: Path) -> None:
     assert vibe(tmp_path, *RUN, "--output-path", "plain").returncode in (0, 1)
-    done = vibe(tmp_path, *RUN, "--output-path", "ray", "--executor", "ray", "--executor-args", "workers=2,batch=16")
+    shared = ("--executor", "ray", "--executor-args", "workers=2,batch=16,cpus=0.5")
+    done = vibe(tmp_path, *RUN, "--output-path", "ray", *shared)
     assert done.returncode in (0, 1), done.stderr
     assert stored(tmp_path / "ray") == stored(tmp_path / "plain")
     engines = (tmp_path / "ray" / "engines.jsonl").read_text(encoding="utf-8")
@@ -62,17 +66,23 @@ def test_two_workers_answer_as_one_engine_does(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_ray
 def test_a_killed_worker_costs_its_batch_a_retry_and_nothing_else(tmp_path: Path) -> None:
-    assert vibe(tmp_path, *RUN, "--output-path", "plain").returncode in (0, 1)
-    command = [sys.executable, "-m", "vibe_harness", *RUN, "--output-path", "ray", "--executor", "ray",
-               "--executor-args", "workers=2,batch=4"]  # fmt: skip
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    journal, killed = tmp_path / "ray" / "responses.jsonl", 0
-    while process.poll() is None and not killed:
-        if journal.exists() and journal.read_bytes().count(b"\n") >= 8:
-            killed = kill_one("MapWorker")
-        time.sleep(0.01)
-    _, told = process.communicate()
-    assert killed and process.returncode in (0, 1), told
+    with Loopback(hold_after=60) as server:
+        (tmp_path / "served.yaml").write_text(
+            f"model: served\nbackend: openai\nid: loopback\nconnection: {{base_url: '{server.url}'}}\n",
+            encoding="utf-8",
+        )
+        words = ("--model", "served.yaml", "--extractor", "rules", "--tasks", "story,advisory", "--corpus", "demo",
+                 "--permutations", "200")  # fmt: skip
+        command = [sys.executable, "-m", "vibe_harness", *words, "--output-path", "ray", "--executor", "ray",
+                   "--executor-args", "workers=2,batch=4,cpus=0.5"]  # fmt: skip
+        with (tmp_path / "told").open("w+", encoding="utf-8") as told:
+            process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=told)
+            wait_until(lambda: process.poll() is not None or server.seen()["held"] > 0)
+            kill_one("MapWorker", process.pid)
+            server.go_on()
+            process.wait()
+        assert process.returncode in (0, 1), (tmp_path / "told").read_text(encoding="utf-8")
+        assert vibe(tmp_path, *words, "--output-path", "plain").returncode in (0, 1)
     assert stored(tmp_path / "ray") == stored(tmp_path / "plain")
 
 
@@ -83,7 +93,7 @@ def test_a_studys_cells_are_asked_on_the_cluster(tmp_path: Path) -> None:
     study = f"study: s\nmodels: {models}\ntasks: [advisory]\ncorpora: [demo]\ndimensions: [gender]\npermutations: 20\n"
     (tmp_path / "s.yaml").write_text(study, encoding="utf-8")
     assert vibe(tmp_path, "study", "s.yaml", "--output-path", "plain").returncode == 0
-    words = ("--output-path", "ray", "--executor", "ray", "--executor-args", "workers=2,batch=16")
+    words = ("--output-path", "ray", "--executor", "ray", "--executor-args", "workers=2,batch=16,cpus=0.5")
     done = vibe(tmp_path, "study", "s.yaml", *words)
     assert done.returncode == 0, done.stderr + done.stdout
     for cell in ("weak/demo/advisory", "simulated/demo/advisory"):
@@ -93,18 +103,24 @@ def test_a_studys_cells_are_asked_on_the_cluster(tmp_path: Path) -> None:
     assert "2 were here already" in merged.stdout
 
 
-def kill_one(name: str) -> int:
-    """Kill a Ray worker of ours that is at work, by the title that Ray gives its process. Returns its id, or 0."""
+def kill_one(name: str, of: int) -> None:
+    """Kill a Ray worker of that process that is at work, by the title that Ray gives its process."""
+    titles, parents = {}, {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
-            try:
-                title = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if title.startswith(b"ray::") and name.encode() in title:
-                os.kill(int(folder.name), signal.SIGKILL)
-                return int(folder.name)
-    return 0
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                titles[int(folder.name)] = (folder / "cmdline").read_bytes()
+                stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
+                parents[int(folder.name)] = int(stat.rpartition(")")[2].split()[1])
+
+    def ancestors(pid: int) -> Iterator[int]:
+        while pid := parents.get(pid, 0):
+            yield pid
+
+    workers = [pid for pid, title in titles.items() if title.startswith(b"ray::") and name.encode() in title]
+    ours = [pid for pid in workers if of in ancestors(pid)]
+    assert ours, f"no worker among {sorted(titles.values())}"
+    os.kill(ours[0], signal.SIGKILL)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 
 from tests.cli.conftest import QuickCommand
 from tests.pipeline.test_run_folder import RUN, finished, vibe
-from tests.support import hears_interrupts
 from vibe_harness.cli.main import main
 from vibe_harness.pipeline.run_folder import RunFolder
 
@@ -153,29 +151,3 @@ def test_a_run_into_head_is_finished(vibe):
     assert run.stdout is not None and run.stdout.readline()
     run.stdout.close()
     assert run.wait() in (0, 1) and (vibe.folder / "out" / "report.html").is_file()
-
-
-SCORES_FOR_EVER = """
-import sys, time
-from vibe_harness.cli.main import main
-from vibe_harness.pipeline import run
-
-def score_run(*_):
-    print("scoring now", file=sys.stderr, flush=True)
-    time.sleep(3600)
-
-run.score_run = score_run
-main()
-"""
-
-
-@pytest.mark.slow
-def test_ctrl_c_as_a_person_types_it(vibe):
-    run = subprocess.Popen(
-        [sys.executable, "-c", SCORES_FOR_EVER, *map(str, RUN), "--output-path", "new"],
-        cwd=vibe.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=hears_interrupts, text=True,
-    )  # fmt: skip
-    assert run.stderr is not None and any("scoring now" in line for line in run.stderr)
-    run.send_signal(signal.SIGINT)
-    error = run.stderr.read()
-    assert run.wait() in (130, -signal.SIGINT) and "12 answers and 12 readings are kept in new" in error

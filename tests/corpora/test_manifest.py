@@ -246,7 +246,7 @@ def test_a_hundred_thousand_rows_are_read_quickly(tmp_path: Path) -> None:
     path = _big(tmp_path / "big.csv", 100_000)
     started = time.process_time()
     assert len(load_manifest(path).clips) == 100_000
-    assert time.process_time() - started < 4  # measured 1.2 s
+    assert time.process_time() - started < 60  # measured 1.2 s; one that looks through all rows for each takes hours
 
 
 @pytest.mark.parametrize("facts", [b"{", b"[]", b'{"audio_folder": 3}', b'{"notes": 3}', b"\xff"])

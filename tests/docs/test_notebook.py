@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client import AsyncKernelManager
+from jupyter_client.connect import port_names
 from nbclient import NotebookClient
 
 from tests.docs.guide import DOCS
+from tests.support import PATIENCE_S, held_port
 
 PATH = DOCS / "notebook.ipynb"
 
@@ -23,7 +27,12 @@ def test_it_is_stored_without_outputs() -> None:
 @pytest.mark.slow
 def test_it_runs(tmp_path: Path) -> None:
     notebook = nbformat.read(PATH, as_version=4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    with ExitStack() as held:
+        ports = {name: held.enter_context(held_port()).getsockname()[1] for name in port_names}
+        NotebookClient(
+            notebook, AsyncKernelManager(kernel_name="python3", cache_ports=False, **ports),
+            timeout=None, startup_timeout=PATIENCE_S, resources={"metadata": {"path": str(tmp_path)}},
+        ).execute()  # fmt: skip
     printed = "".join(
         output.get("text", "") or output.get("data", {}).get("text/plain", "")
         for cell in notebook.cells

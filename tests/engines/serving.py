@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support import PATIENCE_S, held_port, wait_until
 
 
 @dataclass
@@ -30,14 +30,15 @@ class Serving:
 
     def wait(self) -> None:
         """Until it answers."""
-        deadline = time.monotonic() + 300
-        while True:
-            assert self.process.poll() is None and time.monotonic() < deadline, "the server did not start"
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health")
-                return
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(1)
+        wait_until(self._answers, 4 * PATIENCE_S)
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, "the server did not start"
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health").close()
+        except (urllib.error.URLError, ConnectionError):
+            return False
+        return True
 
     def answered(self) -> int:
         """How many requests it has answered, by its own count."""
@@ -54,9 +55,8 @@ class Serving:
 @contextmanager
 def serving(checkpoint: Path, core: int | None = None) -> Iterator[Serving]:
     """Start a server. It may not answer yet: see `Serving.wait`. core: the one that it may use; all where None."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    held = held_port()
+    port = held.getsockname()[1]
     bound = [] if core is None else ["taskset", "-c", str(core)]
     process = subprocess.Popen(
         [
@@ -77,3 +77,4 @@ def serving(checkpoint: Path, core: int | None = None) -> Iterator[Serving]:
             process.wait(60)
         except subprocess.TimeoutExpired:
             served.kill()
+        held.close()

@@ -1,7 +1,7 @@
 """What is fuzzed: each reader of files or texts from outside, given bytes. It may refuse them, and nothing else.
 
-`python -m tests.fuzz.targets NAME SECONDS` runs one under a coverage-guided fuzzer (atheris) for so long, starting from
-seeds that are right and from what was found before; an input that breaks it is kept in tests/fuzz/found/NAME.
+`python -m tests.fuzz.targets NAME INPUTS SEED` gives one so many inputs of a coverage-guided fuzzer (atheris), starting
+from inputs that are right and from what was found before; one that breaks it is kept in tests/fuzz/found/NAME.
 """
 
 from __future__ import annotations
@@ -173,20 +173,20 @@ def seeds(name: str) -> list[bytes]:
     return [*given[name], *(path.read_bytes() for path in sorted((FOUND / name).glob("*")))]
 
 
-def main(name: str, seconds: float) -> None:
+def main(name: str, inputs: int, seed: int) -> None:
     """Fuzz one target under atheris."""
     import atheris
 
     with atheris.instrument_imports(include=["vibe_harness", "yaml", "jinja2", "csv", "json"]):
         TARGETS[name](seeds(name)[0])
-    end, tried = time.monotonic() + seconds, 0
+    started, tried = time.monotonic(), 0
 
     def once(data: bytes) -> None:
         nonlocal tried
-        tried += 1
-        if time.monotonic() > end:
-            print(f"{name}: {tried} inputs in {seconds:g} s, none unhandled", flush=True)
+        if tried == inputs:
+            print(f"{name}: {tried} inputs in {time.monotonic() - started:.1f} s, none unhandled", flush=True)
             os._exit(0)
+        tried += 1
         begun = time.process_time()
         try:
             TARGETS[name](data)
@@ -201,12 +201,13 @@ def main(name: str, seconds: float) -> None:
 
     corpus = FOLDER / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
-    for number, seed in enumerate(seeds(name)):
-        (corpus / str(number)).write_bytes(seed)
+    for number, data in enumerate(seeds(name)):
+        (corpus / str(number)).write_bytes(data)
     atheris.Setup(
         [
             sys.argv[0],
             str(corpus),
+            f"-seed={seed}",
             "-max_len=20000",
             "-rss_limit_mb=4000",
             f"-artifact_prefix={FOLDER}/",
@@ -218,4 +219,4 @@ def main(name: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], float(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -99,12 +99,12 @@ def test_every_model_is_loaded_once_and_what_is_done_is_left_alone(corpora, vibe
     monkeypatch.setitem(BACKENDS._loaded, "simulated", Counted)
     vibe("study", "voices.yaml", "--output-path", "counted", check=0)
     assert opened == [(0, ["advisory", "shopper"]), (0.9, ["advisory", "shopper"])]
-    before = {path: path.stat().st_mtime_ns for path in (corpora / "counted").rglob("*.jsonl")}
+    before = {path: path.read_bytes() for path in (corpora / "counted").rglob("*.jsonl")}
     (corpora / "counted/plain/few/advisory/responses.jsonl").write_text("", encoding="utf-8")
     assert states(vibe, "voices.yaml", "--output-path", "counted", "--status")["plain/few/advisory"] == "left"
     vibe("study", "voices.yaml", "--output-path", "counted", check=0)
     assert len(opened) == 3
-    changed = [path for path, at in before.items() if path.stat().st_mtime_ns != at]
+    changed = [path for path, stored in before.items() if path.read_bytes() != stored]
     assert {path.parent.relative_to(corpora / "counted").as_posix() for path in changed} == {"plain/few/advisory"}
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser import patient_page, violations
-from tests.support import hears_interrupts
+from tests.support import PATIENCE_S, hears_interrupts
 from tests.validation.conftest import claim, drawn, made_sample
 from vibe_harness.records import Reading
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
@@ -233,7 +233,7 @@ def test_the_command_serves_the_page_until_it_is_interrupted(folder: Path, page:
         enter(page, url)
         press(page, "rr", "2 of 6 judged")
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
     assert (process.returncode, err) == (0, "") and not door.exists() and out.endswith("ann: 2 of 6 readings judged\n")

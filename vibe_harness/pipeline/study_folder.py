@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import filelock
 
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.protocol import Extractor
-from vibe_harness.pipeline.files import PART, read_json, write_json
+from vibe_harness.pipeline.files import PART, clear_aside, read_json, write_json
 from vibe_harness.pipeline.journal import journal_lines
 from vibe_harness.pipeline.prepare import prepare
 from vibe_harness.pipeline.progress import Progress
@@ -42,7 +44,8 @@ class StudyFolder:
 
     def begin(self) -> None:
         """Write down what all cells share."""
-        write_json(self.path / "study.json", {"format": FORMAT, "settings": self._study.settings()})
+        with self._writing("study.json") as path:
+            write_json(path, {"format": FORMAT, "settings": self._study.settings()})
 
     def failures(self) -> dict[str, str]:
         if not self._failures.exists():
@@ -52,9 +55,25 @@ class StudyFolder:
 
     def note(self, cell: Cell, why: str | None) -> None:
         """Write down that a cell failed, or that it no longer does."""
-        failures = self.failures()
-        if failures.get(cell.name) != why:
-            write_json(self._failures, {**failures, cell.name: why} if why else _without(failures, cell.name))
+        if self.failures().get(cell.name) != why:
+            with self._writing(self._failures.name) as path:
+                failures = self.failures()  # which another process may have added to meanwhile
+                write_json(path, {**failures, cell.name: why} if why else _without(failures, cell.name))
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[Path]:
+        """A file of the folder, which processes that run other cells of the study write too."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = filelock.FileLock(self.path / ".lock")
+            lock.acquire()
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be the folder of a study: {error.strerror}") from None
+        try:
+            clear_aside(self.path, name)
+            yield self.path / name
+        finally:
+            lock.release()
 
     def merge(self, other: Path) -> tuple[int, int]:
         """Copy over the cells of another folder of the study; how many were copied, and how many were here already.
