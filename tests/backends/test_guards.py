@@ -42,6 +42,15 @@ def test_a_model_that_does_not_hear() -> None:
         engine.close()
 
 
+def test_of_a_model_that_thinks_its_tokens_away_nobody_knows_whether_it_hears() -> None:
+    with Loopback(rates={"length_empty": 1.0}) as server:
+        card = model_card(server.url)
+        engine = OpenAIEngine(card, [])
+        with pytest.raises(EngineError, match=r"wrote nothing in 32 tokens.* not known.*thinks.*--no-hearing-check"):
+            check_hearing(engine, card, CLIPS)
+        engine.close()
+
+
 def test_a_failing_hearing_check_is_no_verdict() -> None:
     with Loopback(rates={"bad_json": 1.0}) as server:
         card = model_card(server.url)

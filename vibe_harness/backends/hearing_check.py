@@ -30,7 +30,7 @@ def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, 
     """Ask what was said in each of `clips` (id, decoder), which should differ in their words, and in silence.
 
     At least two clips; three are plenty. Raises EngineError where all answers are the same: the model does not hear,
-    or its clips get lost on the way to it. Raises EngineError too where a call fails.
+    or its clips get lost on the way to it. Raises EngineError too where it writes nothing, and where a call fails.
     """
     if len(clips) < 2:
         raise ValueError("the hearing check needs two clips")
@@ -47,6 +47,12 @@ def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, 
         answers[asked[response.request][0]] = response.text
     if len({" ".join(text.split()).casefold() for text in answers.values()}) == 1:
         said = next(iter(answers.values())).strip()[:80]
+        if not said:
+            raise EngineError(
+                f"'{card.model}' wrote nothing in {MAX_TOKENS} tokens, for {len(clips)} clips as for silence: whether "
+                "it hears is not known. If it thinks before it writes, switch that off in its card; "
+                "--no-hearing-check runs it all the same"
+            )
         raise EngineError(
             f"'{card.model}' does not hear: asked what was said, it wrote the same ({said!r}) for {len(clips)} clips "
             "and for silence. Check its card and its server; --no-hearing-check runs it all the same"

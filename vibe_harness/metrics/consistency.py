@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 RESAMPLES = 2_000
 FEWEST = 10
 """Questions under which there is no interval: samples of so few are too much alike to say how sure a figure is."""
-SHUFFLES = 400
+KAPPA_SHUFFLES = 400
+"""Where kappa lies without agreement is near 0, and that there is some is no finding: few draws will do. APES is what a
+model's bias is tested by, in one family with all else, so it takes as many draws as all else."""
 
 
 def accuracy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -92,9 +94,13 @@ def apes_metric(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     value = float(np.nanmean(found))
     weights = resampled(len(found), RESAMPLES, settings.seed)
     interval = _interval(weighted_mean(found, weights), weights)
-    floor = _floor(answers, answers.item, lambda one: float(np.nanmean(apes(one))), settings)
+    floor = shuffled(answers, answers.item, _mean_apes, settings.permutations, settings.seed)
     within = f"answers within {items}"
     return [_with_floor(Score(metric="apes", value=value, interval=interval), floor, value, within)]
+
+
+def _mean_apes(answers: Answers) -> float:
+    return float(np.nanmean(apes(answers)))
 
 
 def fleiss_kappa(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -140,7 +146,8 @@ def _kappa(
     questions = int(answers.question.max()) + 1
     weights = resampled(questions, RESAMPLES, settings.seed)
     interval = _interval(statistic(answers, weights), weights)
-    floor = _floor(answers, within, lambda one: float(statistic(one)[0]), settings)
+    times = min(KAPPA_SHUFFLES, settings.permutations)
+    floor = shuffled(answers, within, lambda one: float(statistic(one)[0]), times, settings.seed)
     detail = {"items": f"{items} (levels of the variable are the raters)"}
     return _with_floor(Score(metric=metric, value=value, interval=interval, detail=detail), floor, value, words)
 
@@ -176,12 +183,6 @@ def _interval(samples: Floats, weights: Floats) -> tuple[float, float] | None:
     if weights.shape[1] < FEWEST or not len(there) or np.ptp(there) < 1e-9:
         return None
     return float(np.quantile(there, 0.025)), float(np.quantile(there, 0.975))
-
-
-def _floor(
-    answers: Answers, within: NDArray[np.int64], statistic: Callable[[Answers], float], settings: Settings
-) -> Floats:
-    return shuffled(answers, within, statistic, min(SHUFFLES, settings.permutations), settings.seed)
 
 
 def _with_floor(score: Score, floor: Floats, value: float, words: str) -> Score:

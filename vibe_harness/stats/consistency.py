@@ -165,8 +165,11 @@ def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], flo
     words = random_words(seed)
     order = np.argsort(within, kind="stable")
     place, found = np.empty(len(order), dtype=np.int64), np.empty(times)
+    # One number to sort by, twice as quick as two: the code in the first bits, a random rest without ties.
+    first = np.uint64(max(_size(within) - 1, 0).bit_length())
+    high = within.astype(np.uint64) << (np.uint64(64) - first) if first else np.uint64(0)
     for index in range(times):
-        place[order] = np.lexsort((words(len(within)), within))
+        place[order] = np.argsort(high | (words(len(within)) >> first))
         mixed = Answers(answers.answer[place], answers.question, answers.level, answers.item, answers.options)
         found[index] = statistic(mixed)
     return found
