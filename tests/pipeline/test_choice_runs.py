@@ -187,6 +187,8 @@ def foreign(rows: list[Row]) -> None:
         (first("reversed", answer="A"), r"was left as in the original order, while the card .* says key: of: row"),
         (first("reversed", answer="B"), "its right answer B is not the option A there"),
         (first("reversed", option_a_text="another thing"), "its options are not those of .*original in reverse"),
+        (first("original", gender="Female"), "the groups '.emale' and '.emale', which differ in spelling alone"),
+        (first("original", accent="nan"), "the column 'accent' has a group 'nan', which is what programs write for"),
     ],
 )
 def test_a_row_that_cannot_be_asked_is_told_before_any_request(

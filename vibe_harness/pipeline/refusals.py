@@ -70,8 +70,8 @@ def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
 def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
     """Raise UserError where groups cannot be compared.
 
-    So it is without a dimension, with one group, with a group of a single speaker, and where a speaker stands in two
-    groups, or in two strata that speakers are to be permuted within.
+    So it is without a dimension, as `groups_of` says, and but for choice tasks with one group, with a group of a single
+    speaker, and where a speaker stands in two groups, or in two strata that speakers are to be permuted within.
     """
     if not dimensions:
         meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
@@ -80,9 +80,11 @@ def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str
             f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
             f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
         )
-    shifting = [task for task in tasks if task.card.kind != "choice"]  # a choice task asks each voice in every order
-    for dimension in dimensions if shifting else ():
+    shifting = [task for task in tasks if task.card.kind != "choice"]
+    for dimension in dimensions:
         groups = groups_of(clips, dimension)
+        if not shifting:  # a choice task asks each voice in every order, and of any number of speakers
+            continue
         compared = [clip for members in groups.values() for clip in members]
         for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):
             _check_one_group_a_speaker(corpus, column, compared)
