@@ -136,10 +136,24 @@ def test_a_task_that_stands_for_one_request_knows_its_options() -> None:
 
 def test_items_are_drawn_whole() -> None:
     clips = [Clip(f"c/{r['id']}", r["file"], r["speaker"], r) for r in question_rows(questions=10)]
-    few, more = (draw_items(clips, limit, "sentence_id", seed=1) for limit in (5, 13))
+    few, more = (draw_items(clips, limit, "sentence_id", ["gender"], seed=1) for limit in (5, 13))
     assert (len(few), len(more)) == (8, 16)  # four rows an item
     assert {c.id for c in few} < {c.id for c in more} and [c.id for c in more] == [c.id for c in clips if c in more]
-    assert draw_items(clips, 5, "sentence_id", seed=2) != few
+    assert draw_items(clips, 5, "sentence_id", ["gender"], seed=2) != few
+
+
+def test_items_of_several_dimensions_are_drawn_in_turn() -> None:
+    """Of Spoken StereoSet's items a fifth are asked by age, the others by gender, and none by both."""
+    asked = {item: "age" if item % 5 == 0 else "gender" for item in range(50)}
+    clips = [
+        Clip(f"c/{item}-{voice}", f"{item}-{voice}.wav", voice, {"item": str(item), column: voice})
+        for item, column in asked.items()
+        for voice in ("a", "b")
+    ]
+    for seed in range(20):
+        few, more = (draw_items(clips, limit, "item", ["gender", "age"], seed) for limit in (8, 16))
+        assert [sum(column in clip.groups for clip in few) for column in ("gender", "age")] == [4, 4]
+        assert {clip.id for clip in few} < {clip.id for clip in more}
 
 
 def test_words_in_place_of_sound_bring_the_options_into_the_prompt(tmp_path: Path) -> None:

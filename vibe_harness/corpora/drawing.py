@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TypeVar
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.spelling import check_groups_apart
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip, group_in, parts_of
 from vibe_harness.registry import did_you_mean
+
+Drawn = TypeVar("Drawn")
 
 
 def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
@@ -49,12 +52,12 @@ def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], see
     queues = []
     for _, speakers in sorted(cells.items(), key=lambda item: digest([seed, *item[0]])):
         own = sorted(speakers.items(), key=lambda item: digest([seed, item[0]]))
-        queues.append(_in_turn([sorted(those, key=lambda clip: digest([seed, clip.id])) for _, those in own]))
-    drawn = {clip.id for clip in _in_turn(queues)[:limit]}
+        queues.append(in_turn([sorted(those, key=lambda clip: digest([seed, clip.id])) for _, those in own]))
+    drawn = {clip.id for clip in in_turn(queues)[:limit]}
     return [clip for clip in clips if clip.id in drawn]
 
 
-def _in_turn(queues: Sequence[Sequence[Clip]]) -> list[Clip]:
+def in_turn(queues: Sequence[Sequence[Drawn]]) -> list[Drawn]:
     """One of each queue, then the next of each, until all are empty."""
     longest = max(map(len, queues), default=0)
     return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]

@@ -159,7 +159,7 @@ def _prepare(
     check_excludes(model, corpus, clips)
     items = {task.card.choice.item for task in tasks if task.card.choice}
     if question.limit is not None and items:
-        clips = draw_items(clips, question.limit, min(items), question.seed)
+        clips = draw_items(clips, question.limit, min(items), dimensions, question.seed)
     elif question.limit is not None:
         clips = draw_clips(clips, question.limit, dimensions, question.seed)
     sound = question.modality != "transcript"

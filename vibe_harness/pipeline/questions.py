@@ -14,8 +14,9 @@ from vibe_harness.cards.loading import Task, label_files
 from vibe_harness.cards.offers import offers, option_file
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.corpora.audio import read_audio
+from vibe_harness.corpora.drawing import in_turn
 from vibe_harness.corpora.joining import joined
-from vibe_harness.records import Clip, Option, Waveform
+from vibe_harness.records import Clip, Option, Waveform, group_in
 
 if TYPE_CHECKING:
     from vibe_harness.pipeline.plan import HeardClip
@@ -111,16 +112,22 @@ def times_asked(task: Task, clip: Clip) -> int:
     return 1 if choice is None else sum(1 for _ in offers(choice, "", clip))
 
 
-def draw_items(clips: Sequence[Clip], limit: int, column: str, seed: int) -> list[Clip]:
+def draw_items(clips: Sequence[Clip], limit: int, column: str, dimensions: Sequence[str], seed: int) -> list[Clip]:
     """Whole items, drawn by the seed, until they have at least `limit` clips; in the manifest's order.
 
-    An item that some of its voices or orders lack cannot be compared. A larger limit draws the same items and more.
+    An item that some of its voices or orders lack cannot be compared. Where some items are asked in one dimension and
+    some in another, they are drawn in turn. A larger limit draws the same items and more.
     """
     items: dict[str, list[int]] = {}
     for index, clip in enumerate(clips):
         items.setdefault(clip.groups.get(column, clip.id), []).append(index)
-    drawn: list[int] = []
+    asked: dict[tuple[bool, ...], list[str]] = {}
     for item in sorted(items, key=lambda item: digest([seed, item])):
+        groups = [clips[index].groups for index in items[item]]
+        has = tuple(any(group_in(own, name) is not None for own in groups) for name in dimensions)
+        asked.setdefault(has, []).append(item)
+    drawn: list[int] = []
+    for item in in_turn(list(asked.values())):
         if len(drawn) >= limit:
             break
         drawn += items[item]

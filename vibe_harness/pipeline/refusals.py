@@ -82,6 +82,11 @@ def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str
         )
     shifting = [task for task in tasks if task.card.kind != "choice"]
     for dimension in dimensions:
+        if not any(group_in(clip.groups, dimension) for clip in clips):
+            raise UserError(
+                f"corpus '{corpus.name}': none of the {len(clips)} clips asked for has a group in the dimension "
+                f"'{dimension}': choose another --dimension or a higher --limit"
+            )
         groups = groups_of(clips, dimension)
         if not shifting:  # a choice task asks each voice in every order, and of any number of speakers
             continue
