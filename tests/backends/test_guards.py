@@ -113,8 +113,12 @@ def test_what_a_response_costs(audio_tokens: int | None, audio_price: float | No
     assert budget.spent.cost == pytest.approx(cost / 1e6)
 
 
-def test_a_budget_that_cannot_be_kept_ends_the_run() -> None:
-    silent = {"choices": [{"message": {"content": "Chess."}, "finish_reason": "stop"}]}
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [({"content": "Chess."}, Outcome.OK), ({"content": ""}, Outcome.EMPTY), ({"refusal": "No."}, Outcome.REFUSED)],
+)
+def test_a_budget_that_cannot_be_kept_ends_the_run(message: dict[str, str], outcome: Outcome) -> None:
+    silent = {"choices": [{"message": message, "finish_reason": "stop"}]}
     budget = Budget(max_cost=9.0, prices=Prices(input=1.0, output=1.0))
     with Loopback(body=json.dumps(silent)) as server:
         engine = OpenAIEngine(model_card(server.url, concurrency=4), [])
@@ -122,7 +126,7 @@ def test_a_budget_that_cannot_be_kept_ends_the_run() -> None:
         with pytest.raises(EngineError, match="--max-cost cannot be kept: the server does not tell how many tokens"):
             got.extend(watched(engine, (ask(i) for i in range(100)), budget))
         engine.close()
-        assert 1 <= len(got) <= 6 and {r.outcome for r in got} == {Outcome.OK}
+        assert 1 <= len(got) <= 6 and {r.outcome for r in got} == {outcome}
         with pytest.raises(EngineError, match="tokens_per_minute cannot be kept"):
             answers(server.url, [ask(1)], tokens_per_minute=1000.0)
         assert len(answers(server.url, [ask(1)], requests_per_minute=1000.0)) == 1

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from pydantic import Field
 
 from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.replies import costs_untold
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
@@ -219,8 +220,7 @@ class Dispatcher:
 
     def _spent(self, response: Response) -> int:
         """Tokens of an answer. Raises EngineError where they are to be paced and the server does not tell them."""
-        answered = response.outcome in (Outcome.OK, Outcome.TRUNCATED)
-        if self.limits.tokens_per_minute and answered and None in (response.input_tokens, response.output_tokens):
+        if self.limits.tokens_per_minute and costs_untold(response):
             raise EngineError(
                 "tokens_per_minute cannot be kept: the server does not tell how many tokens an answer took. Leave it "
                 "out, or set requests_per_minute"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import jsonschema
 
 from vibe_harness.backends.protocol import Backend
+from vibe_harness.backends.replies import costs_untold
 from vibe_harness.cards.schema import Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Generation, Outcome, Request, Response
@@ -50,8 +51,7 @@ class Budget:
         """Add what a response cost; a prompt whose clip is not counted apart costs the dearer price throughout."""
         if self.prices is None:
             return
-        told = None not in (response.input_tokens, response.output_tokens)
-        self.unpriced = self.unpriced or (response.outcome in (Outcome.OK, Outcome.TRUNCATED) and not told)
+        self.unpriced = self.unpriced or costs_untold(response)
         audio_price = self.prices.input if self.prices.audio is None else self.prices.audio
         prompt, audio = response.input_tokens or 0, response.audio_tokens
         if audio is None or audio > prompt:

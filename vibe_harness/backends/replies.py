@@ -7,6 +7,7 @@ from typing import Any
 
 from vibe_harness.backends.keys import hidden
 from vibe_harness.errors import EngineError
+from vibe_harness.records import Outcome, Response
 
 LONGEST_TEXT = 8 << 20  # bytes: an answer of 100,000 tokens, escaped and told twice, is 3 MB; a list of all models 1
 LONGEST_SPEECH = 64 << 20  # bytes: a quarter of an hour at 24 kHz, in base64
@@ -50,6 +51,12 @@ def failed(where: str, what: str, error: Any, key: str | None) -> EngineError:
     if response is not None and 300 <= response.status_code < 400:
         return sent_on(where, response.headers, key)
     return EngineError(f"{where}: no {what}: {words_of(error, key)}")
+
+
+def costs_untold(response: Response) -> bool:
+    """Whether the model worked, be it for an empty answer, and its server did not tell how many tokens it took."""
+    worked = response.outcome not in (Outcome.BLOCKED, Outcome.ERROR)
+    return worked and None in (response.input_tokens, response.output_tokens)
 
 
 def told_tokens(count: object) -> int | None:
