@@ -6,6 +6,8 @@ import importlib
 import pkgutil
 import types
 from collections.abc import Iterator
+from datetime import date
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -15,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 import vibe_harness
 from vibe_harness.backends.protocol import Options, checked_options
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.cards.schema import Card
+from vibe_harness.cards.schema import Card, Lax
 from vibe_harness.corpora.card import Levels, corpus_cards, load_corpus_card
 from vibe_harness.errors import UserError
 
@@ -84,5 +86,31 @@ def test_a_number_that_yaml_reads_as_a_word_is_told_so() -> None:
         checked_options(Rates, {"rate": "1e-1"}, "", "")
 
 
+@pytest.mark.parametrize("revision", [1234567, 1.5, True, date(2026, 11, 30)])
+def test_a_word_that_yaml_reads_as_something_else_is_told_so(revision: object) -> None:
+    with pytest.raises(UserError, match=r"name: Input should be a valid string; YAML .* put it in quotes"):
+        checked_options(Rates, {"rate": 1, "name": revision}, "", "")
+
+
 class Rates(Options):
     rate: float
+    name: str = ""
+
+
+class Kind(StrEnum):
+    ONE = "one"
+
+
+class Further(Options):
+    """As docs/adding-code.md has it, for engines of other packages."""
+
+    names: Annotated[tuple[str, ...], Lax] = ()
+    folder: Annotated[Path, Lax] = Path()
+    kind: Annotated[Kind, Lax] = Kind.ONE
+
+
+def test_what_yaml_does_not_have_is_read_where_a_field_says_so() -> None:
+    found = checked_options(Further, {"names": ["a", "b"], "folder": "own", "kind": "one"}, "", "")
+    assert found == Further(names=("a", "b"), folder=Path("own"), kind=Kind.ONE)
+    with pytest.raises(UserError, match=r"names\.0: Input should be a valid string"):
+        checked_options(Further, {"names": [2]}, "", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -78,6 +79,8 @@ def what_is_wrong(fault: Mapping[str, Any]) -> str:
     what: str = fault["msg"].removeprefix("Value error, ")
     if fault["type"] in ("int_type", "float_type") and isinstance(fault["input"], str):
         what += "; this is a word, being in quotes, or written as 1e-3, which is no number in YAML (0.001 is)"
+    if fault["type"] == "string_type" and isinstance(fault["input"], int | float | date):
+        what += "; YAML reads this as no word: put it in quotes"
     return what
 
 
