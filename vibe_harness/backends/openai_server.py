@@ -242,7 +242,7 @@ class OpenAIEngine(ServerEngine):
         self._served = [row["id"] for row in rows]
         known = {name.removeprefix("models/") for name in self._served} | set(self._served)
         if rows and self.card.id not in known and not any("*" in name for name in known):
-            raise EngineError(self._no_such_model(f"it does not serve '{self.card.id}'"))
+            raise EngineError(self._no_such_model())
         if any(row.get("owned_by") == "vllm" for row in rows):
             self._engine = await self._vllm_version(server)
         row: dict[str, Any] = next((row for row in rows if row["id"] == self.card.id), {})
@@ -268,10 +268,13 @@ class OpenAIEngine(ServerEngine):
         todo = f"check the key in {variable}" if variable else "name the variable that holds it: api_key_env=NAME"
         return f"{self._where} refuses the key (HTTP {status}: {said}): {todo}"
 
-    def _no_such_model(self, said: str) -> str:
+    def _no_such_model(self, said: str = "") -> str:
         listed = hidden(", ".join(sorted(self._served)[:20]), self._key)
         todo = f"It serves: {listed}" if listed else "Check the address (/v1?) and the id"
-        return f"{self._where} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
+        return (
+            f"{self._where} has no model '{self.card.id}'{said and f': {said}'}. {todo}; set `id` of the card "
+            f"'{self.card.model}', or of the model that hears with --model-args id=NAME"
+        )
 
 
 def _said(error: Any) -> str:
