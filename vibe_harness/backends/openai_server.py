@@ -214,9 +214,9 @@ class OpenAIEngine(ServerEngine):
         try:
             await self._pool.open()
         except (*self._lost, openai.InternalServerError) as error:
+            where = self._in_card("base_url=http://HOST:PORT/v1")
             raise EngineError(
-                f"no server answers at {self._where} ({words_of(error, self._key)}): start it, or name another with "
-                "--model-args base_url=http://HOST:PORT/v1"
+                f"no server answers at {self._where} ({words_of(error, self._key)}): start it, or name another {where}"
             ) from None
 
     async def _probe(self, server: Server) -> str:
@@ -271,10 +271,12 @@ class OpenAIEngine(ServerEngine):
     def _no_such_model(self, said: str = "") -> str:
         listed = hidden(", ".join(sorted(self._served)[:20]), self._key)
         todo = f"It serves: {listed}" if listed else "Check the address (/v1?) and the id"
-        return (
-            f"{self._where} has no model '{self.card.id}'{said and f': {said}'}. {todo}; set `id` of the card "
-            f"'{self.card.model}', or of the model that hears with --model-args id=NAME"
-        )
+        where = self._in_card("id=NAME")
+        return f"{self._where} has no model '{self.card.id}'{said and f': {said}'}. {todo}; name it {where}"
+
+    def _in_card(self, setting: str) -> str:
+        """Where a setting is made: an extractor's has its card alone."""
+        return f"in the card '{self.card.model}' (for the model that is asked, --model-args {setting} does it too)"
 
 
 def _said(error: Any) -> str:
