@@ -7,7 +7,9 @@ import io
 import json
 import re
 import time
+import tracemalloc
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -110,12 +112,70 @@ def test_a_head_without_end_is_given_up(ask_one: Callable[[str], str]) -> None:
     assert server.sent < 2 * READ_AHEAD
 
 
+SAID = {
+    "openai": '{"choices": [{"message": {"content": "Chess."}, "finish_reason": "stop"}]}',
+    "gemini": '{"candidates": [{"content": {"role": "model", "parts": [{"text": "Chess."}]}, "finishReason": "STOP"}]}',
+}
+PACKED: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
+
+
+@pytest.mark.parametrize("encoding", PACKED)
 @pytest.mark.parametrize("ask_one", ASKERS)
-def test_a_reply_that_swells_when_unpacked_is_not_unpacked(ask_one: Callable[[str], str]) -> None:
-    packed = gzip.compress(b" " * (64 << 20))
-    with raw_server(lambda: whole(packed, Content_Encoding="gzip")) as server:
-        assert "the reply is compressed, although it was asked for as it is" in ask_one(server.url)
+def test_a_reply_that_swells_without_end_is_not_unpacked_to_its_end(
+    ask_one: Callable[[str], str], encoding: str
+) -> None:
+    packed = PACKED[encoding](b" " * (256 << 20))
+    with raw_server(lambda: whole(packed, Content_Encoding=encoding)) as server:
+        tracemalloc.start()
+        assert "the reply is longer than 8 MiB and was not read to its end" in ask_one(server.url)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
         assert b"accept-encoding: identity" in server.requests[-1].lower()
+    assert most < 64 << 20  # bytes
+
+
+@pytest.mark.parametrize("encoding", PACKED)
+@pytest.mark.parametrize("engine", ["openai", "gemini"])
+def test_a_reply_that_a_proxy_packs_all_the_same_is_read(engine: str, encoding: str) -> None:
+    said = PACKED[encoding](SAID[engine].encode())
+    with raw_server(lambda: whole(said, Content_Encoding=encoding)) as server:
+        asked = OpenAIEngine(model_card(f"{server.url}/v1"), []) if engine == "openai" else GeminiEngine(
+            gemini_card(server.url), [])  # fmt: skip
+        [response] = asked.generate([ask(1)])
+        asked.close()
+    assert (response.outcome, response.text) == (Outcome.OK, "Chess.")
+
+
+def test_speech_that_a_proxy_packs_all_the_same_is_heard() -> None:
+    file, wave = io.BytesIO(), np.linspace(-0.5, 0.5, 2_000, dtype=np.float32)
+    soundfile.write(file, wave, 24_000, format="WAV", subtype="FLOAT")
+    with raw_server(lambda: whole(gzip.compress(file.getvalue()), kind="audio/wav", Content_Encoding="gzip")) as server:
+        settings = ServerVoiceSettings(base_url=f"{server.url}/v1", model="m", voice="v")
+        heard = ServerVoice(settings).speak("Hello.")
+    assert heard.rate == 24_000 and np.array_equal(heard.samples, wave)
+
+
+def test_a_refusal_that_is_packed_says_why() -> None:
+    refusal = gzip.compress(b'{"error": {"message": "no such voice: v"}}')
+    with raw_server(lambda: whole(refusal, "400 Bad", Content_Encoding="gzip")) as server:
+        assert "no such voice: v" in ask_openai(server.url)
+
+
+BROKEN = {
+    "cut short": lambda: whole(gzip.compress(b" " * 9_000 + b"7")[:-12], Content_Encoding="gzip"),
+    "longer": lambda: whole(gzip.compress(b"7") + gzip.compress(b"8"), Content_Encoding="gzip"),
+    "not packed": lambda: whole(b'{"choices": []}', Content_Encoding="gzip"),
+    "otherwise": lambda: whole(b"7", Content_Encoding="br"),
+    "twice": lambda: whole(gzip.compress(gzip.compress(b"7")), Content_Encoding="gzip, gzip"),
+}
+
+
+@pytest.mark.parametrize("body", BROKEN)
+@pytest.mark.parametrize("ask_one", ASKERS)
+def test_a_packed_reply_that_cannot_be_unpacked_whole_is_one_failure(ask_one: Callable[[str], str], body: str) -> None:
+    with raw_server(BROKEN[body]) as server:
+        said = ask_one(server.url)
+    assert "compressed" in said or "cannot be unpacked" in said
 
 
 def slow() -> Iterator[bytes]:
@@ -237,7 +297,7 @@ def _counted(count: str, said: str, engine: Callable[[str], OpenAIEngine | Gemin
 )
 def test_a_count_of_tokens_that_is_none_is_not_told_by_openai(count: str, told: int | None) -> None:
     usage = '{"prompt_tokens": COUNT, "completion_tokens": COUNT, "prompt_tokens_details": {"audio_tokens": COUNT}}'
-    said = '{"choices": [{"message": {"content": "Chess."}, "finish_reason": "stop"}], "usage": ' + usage + "}"
+    said = SAID["openai"][:-1] + ', "usage": ' + usage + "}"
     assert _counted(count, said, lambda url: OpenAIEngine(model_card(f"{url}/v1"), [])) == [told] * 3
 
 
@@ -246,8 +306,7 @@ def test_a_count_of_tokens_that_is_none_is_not_told_by_openai(count: str, told: 
 def test_a_count_of_tokens_that_is_none_is_not_told_by_gemini(count: str, told: int | None) -> None:
     usage = ('{"promptTokenCount": COUNT, "candidatesTokenCount": COUNT, '
              '"promptTokensDetails": [{"modality": "AUDIO", "tokenCount": COUNT}]}')  # fmt: skip
-    content = '{"role": "model", "parts": [{"text": "Chess."}]}'
-    said = '{"candidates": [{"content": ' + content + ', "finishReason": "STOP"}], "usageMetadata": ' + usage + "}"
+    said = SAID["gemini"][:-1] + ', "usageMetadata": ' + usage + "}"
     assert _counted(count, said, lambda url: GeminiEngine(gemini_card(url), [])) == [told] * 3
 
 

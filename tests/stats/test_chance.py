@@ -40,3 +40,10 @@ def test_picks_are_uniform_and_within_their_bounds() -> None:
         assert len(counts) == among and chisquare(counts).pvalue > 0.001
     assert not found[2].any()
     assert 2**31 < picks(random_words(1), 2**32, (50,)).max() < 2**32
+
+
+def test_picks_are_made_of_64_bits_whatever_numpy_makes_of_32_times_a_number() -> None:
+    """Numpy 1 keeps 32 bits where a 32-bit array meets a number alone: all picks would be 0."""
+    bits = np.uint64(2**64 - 1).tobytes()
+    found = picks(lambda wanted: np.frombuffer(bits * wanted, dtype="<u8"), np.uint64(7), (4,))
+    assert found.tolist() == [6, 6, 6, 6]

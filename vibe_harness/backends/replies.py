@@ -11,13 +11,11 @@ from vibe_harness.errors import EngineError
 LONGEST_TEXT = 8 << 20  # bytes: an answer of 100,000 tokens, escaped and told twice, is 3 MB; a list of all models 1
 LONGEST_SPEECH = 64 << 20  # bytes: a quarter of an hour at 24 kHz, in base64
 GOOGLE = "https://generativelanguage.googleapis.com"  # where Gemini's API is
-
-
 MOST_TOKENS = 10**9  # of one request: a thousand times what the longest contexts hold, and far from what overflows
 
 
 class ReplyRefused(ValueError):
-    """A reply that is not read: longer than any that was asked for, or compressed, so that its length is not known."""
+    """A reply that is not read: longer than any that was asked for, or compressed in a way that is not unpacked."""
 
 
 UNREADABLE = (

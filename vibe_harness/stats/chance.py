@@ -27,5 +27,5 @@ def picks(words: Words, among: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.
     """Whole numbers from 0 to below `among` (one, or one a place of `shape`), each alike: but for the 2^32 numbers that
     they are made of, 1 in 2^32 / `among`."""
     number = prod(shape)
-    random = words(-(-number // 2)).view("<u4")[:number].reshape(shape)
+    random = words(-(-number // 2)).view("<u4")[:number].reshape(shape).astype(np.uint64)  # numpy 1 keeps 32 bits else
     return (random * np.asarray(among, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
