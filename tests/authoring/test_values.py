@@ -157,7 +157,11 @@ def test_the_command(quick: QuickCommand, folder: Folder, run: Path) -> None:
     written = quick(
         "values", run, "--attribute", "a", "--accept", "fjord=cedar", "--include-path", folder.root, check=0
     )
-    assert "1 written to" in written.stdout
+    assert "1 written to" in written.stdout and "No answer" not in written.stdout
+    typed = quick(
+        "values", run, "--attribute", "a", "--accept", "fjrod=cedar", "--include-path", folder.root, check=0
+    )  # fmt: skip
+    assert "No answer of this run says 'fjrod'" in typed.stdout
     assert CardIndex([folder.root]).tasks(["t"])[0].aliases["a"]["fjord"] == "cedar"
     assert "SPELLING=VALUE" in quick.refuses("values", run, "--attribute", "a", "--accept", "fjord")
     assert "two values" in quick.refuses("values", run, "--attribute", "a", "--accept", "a=b", "--accept", "a=c")

@@ -141,6 +141,16 @@ def test_an_unknown_task_gets_a_suggestion(folder: Folder) -> None:
         index.tasks(["nowhere.yaml"])
 
 
+def test_who_names_a_card_of_his_own_is_told_how_it_is_found(folder: Folder) -> None:
+    hint = "Cards of your own: --include-path FOLDER"
+    for ask in (lambda index: index.tasks(["my_task"]), lambda index: index.model("my-model")):
+        with pytest.raises(UserError, match=hint):
+            ask(CardIndex())
+        with pytest.raises(UserError) as refused:
+            ask(CardIndex([folder.root]))
+        assert hint not in str(refused.value)
+
+
 def test_names_globs_and_files_each_once_in_the_order_given(folder: Folder) -> None:
     card = folder.card()
     index = CardIndex([folder.root])

@@ -76,11 +76,30 @@ def test_a_corpus_without_groups_is_told_to_have_nothing_to_compare(command: Qui
         (tmp_path / "own" / speaker).mkdir(parents=True)
         write(tmp_path / "own" / speaker / "1.wav", speechlike(0.5, pitch=pitch))
     command("corpus", "new", "own", check=0)  # leaves the groups empty
-    assert "Nothing was compared: no column" in command("corpus", "check", "own/", check=0).stdout
+    told = command("corpus", "check", "own/", check=0).stdout
+    assert "Nothing was compared: no column" in told and "  every column for groups: empty" in told
     manifest = tmp_path / "own" / "manifest.csv"
+    asked = ("--model", "simulated", "--tasks", "advisory", "--corpus", "own/", "--dimension", "gender")
+    assert "no such column 'gender', or it is empty" in command.refuses("run", *asked)
     rows = "file,speaker,gender\nanna/1.wav,anna,female\ncarl/1.wav,carl,male\n"
     manifest.write_text(rows, encoding="utf-8")
     assert "Nothing was compared" not in command("corpus", "check", "own/", check=0).stdout
+
+
+def test_a_check_that_compares_nothing_says_of_each_column_why(command: QuickCommand, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    rows = ["file,speaker,gender,accent,age,place"]
+    for row, gender in enumerate(("female", "female", "male", "Male")):
+        write(tmp_path / "own" / f"{row}.wav", speechlike(0.5, pitch=100 + row))
+        speaker = row // 2
+        rows.append(f"{row}.wav,speaker {speaker},{gender},scottish,{30 + speaker},")
+    (tmp_path / "own" / "manifest.csv").write_text("\n".join(rows), encoding="utf-8")
+    told = command("corpus", "check", "own/", check=0).stdout
+    assert told.splitlines()[-3:] == [
+        "  gender: speaker 'speaker 1' stands in two, 'male' and 'Male'",
+        "  accent: one group alone, 'scottish'",
+        "  age: 2 groups, all of them numbers",
+    ]
 
 
 def test_a_check_without_one_usable_clip_says_why_of_each_and_compares_nothing(

@@ -56,6 +56,13 @@ def test_a_server_that_is_not_there(quick: Any, tones: Path) -> None:
     assert "no server answers at http://127.0.0.1:9/v1" in one_line(quick(*given, *RUN, "--corpus", tones), 3)
 
 
+def test_free_text_that_the_rules_cannot_read_is_told_to_need_a_text_model(quick: Any, tones: Path) -> None:
+    with Loopback() as server:
+        given = ("--model", "server", "--model-args", f"base_url={server.url},id=loopback", "--extractor", "rules")
+        told = quick(*given, *RUN, "--corpus", tones, check=1).stdout
+    assert "NOT RELIABLE" in told and "free text is read by a text model: --extractor NAME" in told
+
+
 def test_another_model_in_mid_run_stops_it_and_what_was_answered_is_kept(
     quick: Any, tones: Path, tmp_path: Path
 ) -> None:

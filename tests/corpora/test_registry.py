@@ -41,6 +41,8 @@ def test_unknown_names_and_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         find_corpus(str(tmp_path))
     with pytest.raises(UserError, match="no such file"):
         find_corpus("absent.csv")
+    with pytest.raises(UserError, match="absent: no such folder"):
+        find_corpus("absent/")
 
 
 def test_the_demo_corpus_is_sound_and_balanced() -> None:

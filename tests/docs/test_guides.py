@@ -82,7 +82,7 @@ def test_a_corpus_from_a_table(tmp_path: Path) -> None:
     four_speakers(tmp_path / "voices")
     printed = follow("adding-a-corpus.md", tmp_path)
     assert "8 of 8 clips can be used" in printed
-    found = results(tmp_path, "voices")
+    found = results(tmp_path, "four-voices")
     assert found["corpus"] == "voices" and found["tasks"][0]["groups"].keys() == {"female", "male"}
     # Two speakers in each of two groups: three ways to part them, as the page says.
     assert min(s["p_value"] for s in found["tasks"][0]["scores"] if s["p_value"]) >= 1 / 3

@@ -268,7 +268,7 @@ def test_a_changed_group_or_observation_is_seen(vibe):
 
 
 def test_what_is_no_run_folder_is_refused(vibe):
-    assert "no run.json" in vibe.refuses("run-check", ".")
+    assert "no run.json; out is one" in vibe.refuses("run-check", ".")
     assert "name too long" in vibe.refuses("run-check", "n" * 300)
     (vibe.folder / "out" / "run.json").write_text('{"format": 99, "asked": {}, "record": {}}', encoding="utf-8")
     assert "format 99" in vibe.refuses("run-check", "out")

@@ -210,6 +210,13 @@ def test_another_study_is_not_merged(finished, vibe):
     assert "study.json" in vibe.refuses("study", "voices.yaml", "--output-path", "apart", "--merge", "others")
 
 
+def test_a_study_does_not_move_into_the_folder_of_a_run(finished, vibe):
+    folder = vibe.folder / "whole/plain/more/advisory"
+    said = vibe.refuses("study", "voices.yaml", "--output-path", folder)
+    assert "the folder of a run: name another for the study with --output-path" in said
+    assert not (folder / "study.json").exists()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -181,6 +181,23 @@ def test_two_runs_of_one_model_are_told_apart_by_what_differs(record: RunRecord)
     assert set(column(board, "story")) == {"a (args.quantization not set)", "a (args.quantization int4)"}
 
 
+def test_tables_of_several_extractors_are_headed_by_their_names(record: RunRecord) -> None:
+    def read(reader: str, run: str, **extractor: object) -> Entry:
+        one = entry(record, run, [task("story", {"x": 1.0})], extractor=extractor)
+        return dataclasses.replace(one, results=dataclasses.replace(one.results, extractor=reader))
+
+    server = {"backend": "openai", "layout": {"before": ""}}
+    rules = read("rules", "a", extractor="rules", version=2)
+    first = read("mine", "b", model={"id": "organisation/reader-7b", **server}, unknown_words="f" * 32)
+    other = read("mine", "c", model={"id": "organisation/reader-8b", **server}, unknown_words="f" * 32)
+    assert {one.apart for one in build_board([rules, first]).blocks} == {"read by rules", "read by mine"}
+    assert {one.apart for one in build_board([rules, first, other]).blocks} == {
+        "read by rules",
+        "read by mine, extractor model id organisation/reader-7b",
+        "read by mine, extractor model id organisation/reader-8b",
+    }
+
+
 def test_means_over_different_attributes_are_not_compared(record: RunRecord) -> None:
     board = build_board([
         entry(record, "a", [task("story", {"x": 1.0, "y": 9.0})]),

@@ -35,16 +35,16 @@ class Budget:
 
     def used_up(self) -> str | None:
         """Why nothing more may be asked, and what would let a run go on, or None."""
-        larger = "What was answered is kept: run the same command with a larger one to go on"
+        kept = "What was answered is kept: the same command goes on, with as much again"
         if self.max_requests is not None and self.requests >= self.max_requests:
-            return f"the budget of {self.max_requests} requests is used up (--max-requests). {larger}"
+            return f"the budget of {self.max_requests} requests is used up (--max-requests). {kept}"
         if self.max_cost is not None and self.unpriced:
             return (
                 "--max-cost cannot be kept: the server does not tell how many tokens an answer took. What was answered "
                 "is kept: run the same command without it, or with --max-requests, to go on"
             )
         if self.max_cost is not None and self.spent.cost >= self.max_cost:
-            return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.spent.cost:.4g} is spent. {larger}"
+            return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.spent.cost:.4g} is spent. {kept}"
         return None
 
     def count(self, response: Response) -> None:

@@ -214,9 +214,9 @@ class OpenAIEngine(ServerEngine):
         try:
             await self._pool.open()
         except (*self._lost, openai.InternalServerError) as error:
+            where = self._in_card("base_url=http://HOST:PORT/v1")
             raise EngineError(
-                f"no server answers at {self._where} ({words_of(error, self._key)}): start it, or name another with "
-                "--model-args base_url=http://HOST:PORT/v1"
+                f"no server answers at {self._where} ({words_of(error, self._key)}): start it, or name another {where}"
             ) from None
 
     async def _probe(self, server: Server) -> str:
@@ -242,7 +242,7 @@ class OpenAIEngine(ServerEngine):
         self._served = [row["id"] for row in rows]
         known = {name.removeprefix("models/") for name in self._served} | set(self._served)
         if rows and self.card.id not in known and not any("*" in name for name in known):
-            raise EngineError(self._no_such_model(f"it does not serve '{self.card.id}'"))
+            raise EngineError(self._no_such_model())
         if any(row.get("owned_by") == "vllm" for row in rows):
             self._engine = await self._vllm_version(server)
         row: dict[str, Any] = next((row for row in rows if row["id"] == self.card.id), {})
@@ -268,10 +268,15 @@ class OpenAIEngine(ServerEngine):
         todo = f"check the key in {variable}" if variable else "name the variable that holds it: api_key_env=NAME"
         return f"{self._where} refuses the key (HTTP {status}: {said}): {todo}"
 
-    def _no_such_model(self, said: str) -> str:
+    def _no_such_model(self, said: str = "") -> str:
         listed = hidden(", ".join(sorted(self._served)[:20]), self._key)
         todo = f"It serves: {listed}" if listed else "Check the address (/v1?) and the id"
-        return f"{self._where} has no model '{self.card.id}': {said}. {todo}; set it with id=NAME"
+        where = self._in_card("id=NAME")
+        return f"{self._where} has no model '{self.card.id}'{said and f': {said}'}. {todo}; name it {where}"
+
+    def _in_card(self, setting: str) -> str:
+        """Where a setting is made: an extractor's has its card alone."""
+        return f"in the card '{self.card.model}' (for the model that is asked, --model-args {setting} does it too)"
 
 
 def _said(error: Any) -> str:

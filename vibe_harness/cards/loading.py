@@ -130,6 +130,7 @@ class CardIndex:
             if not folder.is_dir():
                 raise UserError(f"--include-path {folder}: no such folder")
         self.roots = (*include_paths, *package_roots(), library_root())
+        self._hint = "" if include_paths else " Cards of your own: --include-path FOLDER."
         self._templates: dict[tuple[Path, ...], TemplateSet] = {}  # one for each list of folders
 
     def task_files(self) -> dict[str, Path]:
@@ -163,7 +164,7 @@ class CardIndex:
         files = self._files("tasks")
         matches = fnmatch.filter(sorted(files), pattern)
         if not matches:
-            raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}")
+            raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}{self._hint}")
         return [files[name] for name in matches]
 
     def load_task(self, path: Path) -> Task:
@@ -233,7 +234,7 @@ class CardIndex:
         else:
             files = self._files("models")
             if name not in files:
-                raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}")
+                raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}{self._hint}")
             path = files[name]
         return named_card(read_card(path, self.root_of(path)), ModelCard, "model")
 

@@ -96,7 +96,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     Exits with 1 where a clip cannot be used.
     """
     from vibe_harness.corpora.confounds import confounds
-    from vibe_harness.corpora.data_card import MOST_GROUPS, speaker_dimensions
+    from vibe_harness.corpora.data_card import MOST_GROUPS, speaker_dimensions, why_not_compared
 
     corpus, checked = _checked(name, dimensions)
     good = _good(checked)
@@ -109,6 +109,8 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     _print_confounds(compared)
     if usable and not compared and not dimensions:
         echo(f"Nothing was compared: no column of names puts each speaker into one of 2 to {MOST_GROUPS} groups")
+        for column, why in why_not_compared(corpus).items() or [("every column for groups", "empty")]:
+            echo(f"  {column}: {why}")
     if faults:
         raise click.exceptions.Exit(1)
 

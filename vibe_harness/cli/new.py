@@ -52,4 +52,4 @@ def new_corpus(folder: Path) -> None:
 def _tell(written: Sequence[Path], then: str) -> None:
     for path in written:
         echo(path)
-    echo(f"Fill them in, then: {then}")
+    echo(f"Fill {'it' if len(written) == 1 else 'them'} in, then: {then}")

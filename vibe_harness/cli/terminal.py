@@ -58,6 +58,7 @@ def print_results(results: Results, folder: Path) -> None:
     choice = [task for task in results.tasks if is_choice(task)]
     _print_title(results)
     if len(choice) < len(results.tasks):
+        left_out = f"values seen under {results.tau} times are left out" if results.tau > 1 else "every value counts"
         _print_shifts(results)
     if choice:
         print_table(list(HEADINGS), choice_rows(choice))
@@ -71,6 +72,9 @@ def print_results(results: Results, folder: Path) -> None:
         for warning in task.warnings:
             echo(f"  {warning}")
         if not is_choice(task):
+            if results.extractor == "rules" and task.without_value == 1:
+                echo("  The extractor 'rules' reads labelled lines alone ('Occupation: nurse'); free text is read by a "
+                     "text model: --extractor NAME")  # fmt: skip
             for line in (*no_intervals(task.scores), *(line for score in task.scores for line in _beside(score))):
                 echo(f"  {line}")
     for summary in results.variants:
@@ -95,7 +99,7 @@ def print_results(results: Results, folder: Path) -> None:
         echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
     if len(choice) < len(results.tasks):
         echo(
-            f"nTVD: 0 no shift, 100 no value in common; values seen under {results.tau} times are left out. "
+            f"nTVD: 0 no shift, 100 no value in common; {left_out}. "
             "true shift: at least, at most, on average; at least can fall under 0 by chance. "
             "null 95 %: what chance alone reaches once in twenty. "
             "Values: the group's share less the mean over groups."

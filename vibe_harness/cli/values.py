@@ -63,6 +63,7 @@ def command(
     from vibe_harness.authoring.alias_file import add_aliases
     from vibe_harness.authoring.values import run_values
     from vibe_harness.cards.loading import CardIndex
+    from vibe_harness.cards.spelling import fold
 
     found = run_values(run, attribute, task, dimension)
     if as_json:
@@ -74,6 +75,10 @@ def command(
         [card] = CardIndex(include_path).tasks([found.task])
         path = add_aliases(card, attribute, accepted)
         say = tell if as_json else echo
+        said = {fold(word) for one in found.values for word in (one.value, *one.raw)}
+        for spelling in accepted:
+            if fold(spelling) not in said:
+                say(f"No answer of this run says '{spelling}'")
         say(f"{len(accepted)} written to {path}. Give the command that made the run again: its answers are read anew")
 
 

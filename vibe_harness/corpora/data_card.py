@@ -63,10 +63,31 @@ def speaker_dimensions(corpus: Corpus) -> list[str]:
     return list(found)
 
 
+def why_not_compared(corpus: Corpus) -> dict[str, str]:
+    """Of a corpus without `speaker_dimensions`: why each column with something in it is none, column -> words."""
+    groups: dict[str, dict[str, str]] = defaultdict(dict)  # column -> speaker -> the first group
+    reasons: dict[str, str] = {}
+    for clip in corpus.clips:
+        for column, group in clip.groups.items():
+            before = groups[column].setdefault(clip.speaker, group)
+            if before != group:
+                reasons.setdefault(column, f"speaker '{clip.speaker}' stands in two, '{before}' and '{group}'")
+    for column, speakers in groups.items():
+        names = sorted(set(speakers.values()))
+        what = f"one group alone, '{names[0]}'" if len(names) == 1 else f"{len(names)} groups"
+        numbers = len(names) > 1 and not _names(names)
+        reasons.setdefault(column, f"{what}, all of them numbers" if numbers else what)
+    return reasons
+
+
 def _few_names(groups: Iterable[str | None]) -> bool:
     """Few enough to be tabled, and not all numbers, which want bands."""
     names = {group for group in groups if group}
-    return 2 <= len(names) <= MOST_GROUPS and not all(name.replace(".", "", 1).isdigit() for name in names)
+    return 2 <= len(names) <= MOST_GROUPS and _names(names)
+
+
+def _names(groups: Iterable[str]) -> bool:
+    return not all(group.replace(".", "", 1).isdigit() for group in groups)
 
 
 def all_confounds(corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> list[Confound]:

@@ -215,11 +215,11 @@ class Links:
 def check_file(place: str, file: str, links: Links) -> None:
     """Raise UserError, with the place that names it, for a file that does not lie below the corpus folder."""
     if "\\" in file or "\0" in file:
-        raise UserError(f"{place}: file '{file!r}': write the path with forward slashes")
-    if file.startswith("/") or file[1:2] == ":" or ".." in file.split("/"):
-        raise UserError(
-            f"{place}: file '{file}' leaves the corpus folder: write a path below {links.root}, without '..'"
-        )
+        raise UserError(f"{place}: file {file!r}: write the path with forward slashes")
+    if file.startswith("/") or file[1:2] == ":":
+        raise UserError(f"{place}: file '{file}' is a whole path: write it as seen from the corpus folder {links.root}")
+    if ".." in file.split("/"):
+        raise UserError(f"{place}: file '{file}' leaves the corpus folder: write a path below {links.root}")
     if links.lead_out(file):
         raise UserError(f"{place}: file '{file}' is a link out of the corpus folder {links.root}: copy the file there")
 

@@ -90,6 +90,8 @@ def find_manifest(name_or_path: str) -> Path:
         for file in MANIFESTS:
             if (path / file).is_file():
                 return path / file
+        if not path.is_dir():
+            raise UserError(f"{path}: no such folder")
         raise UserError(f"{path}: no manifest there (looked for {', '.join(MANIFESTS)})")
     known = corpus_manifests()
     if name_or_path not in known:

@@ -57,7 +57,8 @@ def check_dimension(dimension: str, columns: Collection[str], of: str) -> None:
     parts = parts_of(dimension)
     for name in parts:
         if name not in columns:
-            raise UserError(f"--dimension {dimension}: {of} has no such column '{name}'. {did_you_mean(name, columns)}")
+            hint = did_you_mean(name, columns)
+            raise UserError(f"--dimension {dimension}: {of} has no such column '{name}', or it is empty. {hint}")
         if parts.count(name) > 1:
             raise UserError(f"--dimension {dimension}: '{name}' is crossed with itself: name each column once")
 

@@ -208,7 +208,9 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be a run folder: {error.strerror}") from None
         if not found:
-            raise UserError(f"{self.path}: not a run folder: it has no run.json")
+            inside = sorted(self.path.glob("*/run.json"))[:1]
+            hint = "".join(f"; {found.parent} is one" for found in inside)
+            raise UserError(f"{self.path}: not a run folder: it has no run.json{hint}")
         data = read_json(self.asked)
         if not isinstance(data, dict) or not isinstance(data.get("asked"), dict) or "record" not in data:
             raise UserError(f"{self.asked}: not the record of a run")

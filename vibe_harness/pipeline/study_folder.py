@@ -36,7 +36,7 @@ class StudyFolder:
     """
 
     def __init__(self, path: Path, study: Study) -> None:
-        """Raises UserError where the folder holds a study with other settings."""
+        """Raises UserError where the folder holds a study with other settings, or a run."""
         self.path = path
         self._study = study
         self._failures = path / "failures.json"
@@ -101,6 +101,8 @@ class StudyFolder:
 
     def _check(self, path: Path) -> None:
         if not _holds_study(path):
+            if RunFolder(path).asked.exists():
+                raise UserError(f"{path}: the folder of a run: name another for the study with --output-path")
             return
         data = read_json(path / "study.json")
         settings = data.get("settings") if isinstance(data, dict) and data.get("format") == FORMAT else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -15,6 +16,7 @@ from vibe_harness.report.html import digits_of
 from vibe_harness.report.stars import Family, family_of, stars, tested
 
 MAIN = "ntvd"
+_DIGEST = re.compile("[0-9a-f]{32}")
 NOT_SETTINGS = ("model", "tasks", "variants", "seed", "corpus", "limit")  # parts of a question that stand elsewhere
 
 
@@ -157,6 +159,7 @@ class _Draft:
     """A block while runs are put into it: column key -> identity -> what was found."""
 
     settings: Mapping[str, str]
+    reader: str  # the extractor's name
     found: dict[tuple[str, str, str, str | None], dict[str, tuple[Score, TaskResult]]]
     tasks: dict[str, tuple[str, str]]  # task -> its kind, and the first of its prompts
     entries: dict[str, Entry]
@@ -193,7 +196,7 @@ def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, s
         for result in entry.results.tasks:
             settings = _settings(entry, result)
             place = (entry.results.corpus, result.dimension, digest(settings))
-            draft = drafts.setdefault(place, _Draft(settings, {}, {}, {}))
+            draft = drafts.setdefault(place, _Draft(settings, entry.results.extractor, {}, {}, {}))
             draft.tasks.update(tasks)
             for score in tested(result):
                 key = (result.task, score.metric, result.variant, _card(result))
@@ -226,11 +229,18 @@ def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
 
 
 def _apart(draft: _Draft, alike: Sequence[_Draft]) -> str:
-    """How a draft's settings differ from the others of its corpus and dimension; "" where it is the only one."""
-    names = sorted({name for other in alike for name in other.settings})
-    differing = [name for name in names if len({other.settings.get(name) for other in alike}) > 1]
-    told = [(name.replace("_", " ").replace(".", " "), draft.settings.get(name, "not set")[:12]) for name in differing]
-    return ", ".join(f"{name} {value}" for name, value in told)
+    """How a draft's settings differ from the others of its corpus and dimension; "" where it is the only one.
+
+    Two extractors are told apart by their names, two of one name by their settings.
+    """
+    told = [f"read by {draft.reader}"] if len({other.reader for other in alike}) > 1 else []
+    for name in sorted({name for other in alike for name in other.settings}):
+        among = [other for other in alike if other.reader == draft.reader or name.split(".")[0] != "extractor"]
+        if len({other.settings.get(name) for other in among}) > 1:
+            value = draft.settings.get(name, "not set")
+            shown = value[:12] if _DIGEST.fullmatch(value) else value or "empty"
+            told.append(f"{name.replace('_', ' ').replace('.', ' ')} {shown}")
+    return ", ".join(told)
 
 
 def _cell(score: Score, result: TaskResult, adjusted_p: float | None) -> Cell:
