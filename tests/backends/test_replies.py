@@ -192,6 +192,7 @@ def slow() -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("ask_one", ASKERS)
+@pytest.mark.slow
 def test_a_reply_that_drips_ends_with_the_time_for_it(ask_one: Callable[..., str]) -> None:
     with raw_server(slow) as server:
         assert "within 3 s" in ask_one(server.url, seconds=3.0)  # enough for the list of models on a slow machine

@@ -111,6 +111,7 @@ def test_women_and_men_of_the_demo_corpus_are_heard_apart():
 
 
 @needs_recordings
+@pytest.mark.slow
 def test_women_and_men_of_real_corpora_are_heard_apart():
     """RAVDESS: 24 actors, two clips each. Speech Accent Archive: 72 readers."""
     folders = {

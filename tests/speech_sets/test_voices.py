@@ -37,6 +37,7 @@ def test_a_voice_that_espeak_lacks_is_refused(name: str) -> None:
         EspeakVoice(EspeakSettings(voice=name)).speak("Hello.")
 
 
+@pytest.mark.slow
 def test_pocketsphinx_hears_what_espeak_says() -> None:
     pytest.importorskip("pocketsphinx")
     recogniser = open_recogniser(Recognition(name="s", recogniser="pocketsphinx"))
