@@ -58,7 +58,6 @@ def print_results(results: Results, folder: Path) -> None:
     choice = [task for task in results.tasks if is_choice(task)]
     _print_title(results)
     if len(choice) < len(results.tasks):
-        left_out = f"values seen under {results.tau} times are left out" if results.tau > 1 else "every value counts"
         _print_shifts(results)
     if choice:
         print_table(list(HEADINGS), choice_rows(choice))
@@ -98,6 +97,7 @@ def print_results(results: Results, folder: Path) -> None:
     if results.bad_clips:
         echo(f"{len(results.bad_clips)} clips were left out, since they cannot be used: see results.json")
     if len(choice) < len(results.tasks):
+        left_out = f"values seen under {results.tau} times are left out" if results.tau > 1 else "every value counts"
         echo(
             f"nTVD: 0 no shift, 100 no value in common; {left_out}. "
             "true shift: at least, at most, on average; at least can fall under 0 by chance. "

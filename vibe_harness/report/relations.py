@@ -58,15 +58,14 @@ class Beside:
     def ranks(self) -> list[tuple[str, list[tuple[str, Correlation]]]]:
         """Open-ended column -> each choice column, with Spearman's correlation over the models that have both. Ranks
         alone: where the two come from different corpora, sizes do not compare."""
-        columns = [[cell.value if cell else None for _, cells in self.rows for cell in [cells[i]]]
-                   for i in range(len(self.headings))]  # fmt: skip
-        scores = [np.array(column, dtype=np.float64) for column in columns]
-        choice = [kind == "choice" for kind, _ in self.headings]
-        labels = [label for _, label in self.headings]
+        values = [[cell.value if cell else None for cell in cells] for _, cells in self.rows]
+        scores = np.array(values, dtype=np.float64).T
+        columns = [(kind == "choice", label, own) for (kind, label), own in zip(self.headings, scores, strict=True)]
+        choices = [(label, own) for choice, label, own in columns if choice]
         return [
-            (labels[i], [(labels[j], rank_agreement(scores[i], scores[j])) for j in range(len(labels)) if choice[j]])
-            for i in range(len(labels))
-            if not choice[i]
+            (label, [(other, rank_agreement(own, theirs)) for other, theirs in choices])
+            for choice, label, own in columns
+            if not choice
         ]
 
 
