@@ -18,8 +18,8 @@ from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.corpora.registry import SUFFIXES, find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.planning.prepare import Question
-from vibe_harness.records import Outcome, Reading
-from vibe_harness.store.journal import journal_lines
+from vibe_harness.records import Reading
+from vibe_harness.store.responses import count_answers
 from vibe_harness.store.results import read_scored
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.store.run_tables import count_requests
@@ -179,11 +179,7 @@ def progress_of(cell: Cell, failures: Mapping[str, str]) -> Progressed:
     folder = RunFolder(cell.folder)
     planned = count_requests(folder.requests)
     try:
-        answered = sum(
-            1
-            for line in journal_lines(folder.responses)
-            if line.record is not None and line.record["outcome"] != Outcome.ERROR
-        )
+        answered = count_answers(folder.responses)
     except UserError as error:  # a file lies in the folder's place, say
         return Progressed(cell, State.FAILED, 0, planned, str(error))
     if planned is not None and answered >= planned and _scored(cell, folder):
