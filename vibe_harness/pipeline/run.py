@@ -108,8 +108,8 @@ def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[ActiveRu
 
     spent: by runs of the same command, which share its limit.
     """
-    folder, question = RunFolder(prepared.folder), prepared.question
-    budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices, spent=spent or Spent())
+    folder, config = RunFolder(prepared.folder), prepared.config
+    budget = Budget(config.max_requests, config.max_cost, prepared.plan.model.prices, spent=spent or Spent())
     with folder.locked():
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
             drop_torn_tail(journal)
@@ -125,12 +125,12 @@ def ask(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tas
     tasks: all that the model will be asked while it is loaded, so that it can be sized.
     """
     prepared, folder, finals = active.prepared, active.folder, active.finals
-    plan, unchecked = prepared.plan, prepared.question.check_batch_invariance
+    plan, unchecked = prepared.plan, prepared.config.check_batch_invariance
     answered_before = len(finals.answered)
     if answered_before == len(active.planned) and batch_checked(folder) >= unchecked:
         return  # the engine need not start
     with models.opened(plan.model, partial(_started, prepared, progress, tasks)) as opened:
-        if prepared.question.hearing_check:
+        if prepared.config.hearing_check:
             check_hearing_once(plan, opened, folder)
         note_engine(folder.engines, "model", opened.describe())
         backend, served = opened, None
@@ -189,6 +189,6 @@ def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progre
 def score(active: ActiveRun, progress: Progress) -> Results:
     """Last stage: scores of the observations, stored in the folder."""
     prepared = active.prepared
-    results = score_run(active.folder, settings_of(prepared.question), prepared.dimensions, progress)
+    results = score_run(active.folder, settings_of(prepared.config), prepared.dimensions, progress)
     keep_results(active.folder, results)
     return results

@@ -170,18 +170,22 @@ def run_cells(
     kept.begin()
     failures = kept.failures()
     missing = [cell for cell in cells if progress_of(cell, failures).state in (State.LEFT, State.FAILED)]
-    tasks = CardIndex(cells[0].study.include_path).tasks(sorted({cell.task_card for cell in cells})) if cells else []
+    tasks = (
+        CardIndex(cells[0].study.options()["include_path"]).tasks(sorted({cell.task_card for cell in cells}))
+        if cells
+        else []
+    )
 
     def each(stage: Callable[[ActiveRun], object]) -> None:
         for cell in list(missing):
             try:
-                question = replace(
-                    cell.question(),
+                config = replace(
+                    cell.config(),
                     executor=executor,
                     executor_args=executor_args,
                     trust_remote_code=trust_remote_code,
                 )
-                [prepared] = prepare(question, progress)
+                [prepared] = prepare(config, progress)
                 with at_work(prepared) as work:
                     stage(work)
                 kept.note(cell, None)
