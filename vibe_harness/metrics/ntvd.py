@@ -24,7 +24,7 @@ from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
 from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
-from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
+from vibe_harness.stats.permutation import STUDENTISED, PermutationTest, TestResult, permutation_test
 from vibe_harness.stats.values import Contributions, contributions
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def permuted_words(settings: Settings) -> str:
 def tested_score(
     metric: str,
     attribute: str | None,
-    tested: Tested,
+    tested: TestResult,
     test: PermutationTest,
     permuted: str,
     around: Bracket | None = None,
@@ -178,6 +178,7 @@ def tested_score(
         at_least=around.at_least if around else None,
         at_most=around.at_most if around else None,
         interval=around.interval if around else None,
+        test=STUDENTISED if has_test else None,
         permuted=permuted if has_test else None,
         permutations=test.permutations if has_test else None,
         exact=test.exact if has_test else None,

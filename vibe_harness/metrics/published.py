@@ -44,7 +44,9 @@ def published_tests(
             _table(frame[frame["attribute"] == name], own, units, wanted)
             for name, own in zip(names, values, strict=True)
         ]
-        test = permutation_test(tables, units.codes, permutations=settings.permutations, seed=settings.seed)
+        test = permutation_test(
+            tables, units.codes, permutations=settings.permutations, seed=settings.seed, studentised=False
+        )
         for place, told in zip(found, _told(test), strict=True):
             place[wanted] = {"permuted": "speakers" if wanted == "version-2" else "utterances", **told}
     return found

@@ -1,0 +1,148 @@
+"""Scores under the null hypothesis, brought to a common noise: what the permutation tests compare the data with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vibe_harness.stats.assignments import Design
+from vibe_harness.stats.batched_ntvd import BatchedNtvd
+from vibe_harness.stats.ntvd import Floats
+from vibe_harness.stats.residuals import residuals_of
+from vibe_harness.stats.tables import Table
+
+ALIKE = 0.2
+"""Standard deviation of the speakers' numbers of answers, as a share of their mean, up to which whole speakers are
+exchanged: draws are then about as precise as the data."""
+
+UNLIKE_NOISE = 0.1
+"""p of the test that the groups have the same noise, at and under which the tests of residuals are made too."""
+
+TIED = 1e-9
+"""Spreads of noise that differ by less are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Of the attributes of a task and at last of their mean (A + 1): `observed` is compared with `drawn` (B, A + 1).
+
+    NaN: in `observed`, no test; in `drawn`, a draw without a score. scale: times it, a draw is a score at the noise of
+    the data. complete: all assignments there are. effective: the fewest speakers that a group's noise comes from.
+    """
+
+    observed: Floats
+    drawn: Floats
+    scale: Floats
+    complete: bool = False
+    effective: Floats = field(default_factory=lambda: np.empty(0))
+
+
+def null_draws(
+    tasks: Sequence[Sequence[Table]],
+    values: Sequence[Floats],
+    design: Design,
+    permutations: int,
+    seed: int,
+    *,
+    studentised: bool,
+) -> list[list[Draws]]:
+    """For each task the draws of each test that is made; see `permutation.permutation_test`. values: (A,) the scores."""
+    found: list[list[Draws]] = [[] for _ in tasks]
+    unlike = [np.isfinite(np.append(value, _mean(value[None])[0])) for value in values]
+    exchanged = [index for index, task in enumerate(tasks) if not studentised or all(map(_alike, task))]
+    own = _exchange([tasks[index] for index in exchanged], design, permutations, seed, studentised)
+    for index, (draws, p_values) in zip(exchanged, own, strict=True):
+        found[index].append(draws)
+        unlike[index] &= (p_values <= UNLIKE_NOISE) & studentised
+    for index, wanted in enumerate(unlike):
+        if wanted.any() or not found[index]:
+            found[index] += _residual(tasks[index], values[index], wanted, design, permutations, seed)
+    return found
+
+
+def _alike(table: Table) -> bool:
+    """Whether speakers have about as many answers, in one stratum of utterances."""
+    number = table.counts.sum(axis=(1, 2))
+    return table.degenerate or (len(table.weights) == 1 and float(number.std()) <= ALIKE * float(number.mean()))
+
+
+def _mean(scores: Floats) -> Floats:
+    """Mean (B,) over the attributes (B, A) that have a score; NaN where none has."""
+    defined = np.isfinite(scores)
+    total, number = np.where(defined, scores, 0.0).sum(axis=1), defined.sum(axis=1)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
+def _with_mean(scores: Floats) -> Floats:
+    return np.concatenate([scores, _mean(scores)[:, None]], axis=1)
+
+
+def _exchange(
+    tasks: Sequence[Sequence[Table]], design: Design, permutations: int, seed: int, studentised: bool
+) -> list[tuple[Draws, Floats]]:
+    """For each task the draws in which whole speakers are exchanged, and p (A + 1) of the groups having one noise."""
+    tables = [table for task in tasks for table in task]
+    if not tables:
+        nothing = np.full((1, 1), np.nan)
+        return [(Draws(nothing[0], nothing, np.ones(1), effective=nothing[0]), np.ones(1)) for _ in tasks]
+    batched = BatchedNtvd(tables, design.group_count, design.block)
+    observed = batched.scores(design.groups[None, :], noise=studentised)
+    blocks = [batched.scores(block, noise=studentised) for block in design.blocks(permutations, seed)]
+    scores, noise, spread = (
+        np.concatenate([getattr(one, name) for one in (observed, *blocks)]) for name in ("score", "noise", "spread")
+    )
+    usual = noise.mean(axis=0)  # over the draws and the data: the same for all of them
+    statistic = np.divide(scores * usual, noise, out=scores.copy(), where=noise > 0)
+    complete = design.assignments() <= permutations
+    found, start = [], 0
+    for task in tasks:
+        columns = slice(start, start + len(task))
+        start += len(task)
+        own, spreads = _with_mean(statistic[:, columns]), _with_mean(spread[:, columns])
+        scale = _scale(own[0], scores[0, columns], noise[0, columns], usual[columns])
+        extreme = (spreads[1:] >= spreads[0] - TIED).sum(axis=0)
+        p_values = extreme / len(spreads[1:]) if complete else (extreme + 1) / len(spreads)
+        found.append((Draws(own[0], own[1:], scale, complete, np.full(len(scale), np.nan)), p_values))
+    return found
+
+
+def _scale(observed: Floats, scores: Floats, noise: Floats, usual: Floats) -> Floats:
+    """What a draw (A + 1) is multiplied with to be a score at the noise of the data. For the mean it is such that the
+    data's own statistic comes to its score."""
+    each = np.divide(noise, usual, out=np.ones_like(noise), where=usual > 0)
+    mean = _mean(scores[None])[0]
+    whole = mean / observed[-1] if observed[-1] > 0 else float(each.mean()) if len(each) else 1.0
+    return np.append(each, whole)
+
+
+def _residual(
+    tables: Sequence[Table], values: Floats, wanted: Floats, design: Design, permutations: int, seed: int
+) -> list[Draws]:
+    """The draws of residuals permuted and of residuals flipped, for the wanted columns (A + 1)."""
+    fitted = {column: residuals_of(tables[column], design) for column in np.flatnonzero(np.isfinite(values))}
+    shape = (permutations, len(tables))
+    permuted, flipped = np.full(shape, np.nan), np.full(shape, np.nan)
+    effective = np.full(len(tables), np.nan)
+    observed, noise, usual = np.full(len(tables), np.nan), np.ones(len(tables)), np.ones(len(tables))
+    for column, residuals in fitted.items():
+        noise[column], usual[column] = residuals.noise, residuals.usual_noise
+        observed[column] = residuals.studentised(values[column], residuals.noise)
+        effective[column] = residuals.effective.min()
+    first = 0
+    for places, signs in design.shuffles(permutations, seed):
+        rows = slice(first, first + len(places))
+        first += len(places)
+        for column, residuals in fitted.items():
+            permuted[rows, column] = residuals.studentised(*residuals.permuted(places))
+            flipped[rows, column] = residuals.flipped(signs)
+    fewest = np.append(effective, np.fmin.reduce(effective, initial=np.nan))
+
+    def draws(data: Floats, drawn: Floats, scale: Floats) -> Draws:
+        return Draws(np.where(wanted, _with_mean(data[None])[0], np.nan), _with_mean(drawn), scale, False, fewest)
+
+    return [
+        draws(observed, permuted, _scale(_with_mean(observed[None])[0], values, noise, usual)),
+        draws(values, flipped, np.ones(len(tables) + 1)),
+    ]
