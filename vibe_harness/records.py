@@ -211,7 +211,9 @@ class Score:
     """What was permuted within what: "speakers", "speakers within gender"."""
     permutations: int | None = None
     """Assignments that were looked at."""
+    complete: bool | None = None
+    """All assignments there are were looked at."""
     exact: bool | None = None
-    """All assignments were enumerated, and all speakers have as many answers: p holds its level whatever the answers."""
+    """The same, and all speakers have as many answers: p holds its level where speakers are exchangeable."""
     detail: Mapping[str, Any] = field(default_factory=dict)
     """The metric's own figures, by group where it has them."""

@@ -82,6 +82,7 @@ def _told(test: PermutationTest) -> list[dict[str, Any]]:
             "null_mean": tested.null_mean,
             "null_p95": tested.null_p95,
             "permutations": test.permutations,
+            "complete": test.complete,
             "exact": test.exact,
             **({"untested": tested.reason} if tested.reason else {}),
         }

@@ -121,7 +121,8 @@ def _residual(
     tables: Sequence[Table], values: Floats, wanted: Floats, design: Design, permutations: int, seed: int
 ) -> list[Draws]:
     """The draws of residuals permuted and of residuals flipped, for the wanted columns (A + 1)."""
-    fitted = {column: residuals_of(tables[column], design) for column in np.flatnonzero(np.isfinite(values))}
+    needed = np.isfinite(values) & (wanted[:-1] | wanted[-1])
+    fitted = {column: residuals_of(tables[column], design) for column in np.flatnonzero(needed)}
     shape = (permutations, len(tables))
     permuted, flipped = np.full(shape, np.nan), np.full(shape, np.nan)
     effective = np.full(len(tables), np.nan)

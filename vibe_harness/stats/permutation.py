@@ -28,6 +28,7 @@ TOLERANCE = 1e-9
 STUDENTISED = "studentised-speakers"
 """The name of the default test in results."""
 
+
 @dataclass(frozen=True, slots=True)
 class TestResult:
     """A score with its permutation test.
@@ -38,6 +39,7 @@ class TestResult:
     undefined_draws: assignments in which it is not; they count against significance (see `permutation_test`).
     effective_speakers: the fewest speakers, of any group, that the noise comes from, where the test had to go by
     residuals; None where whole speakers were exchanged.
+    level: how often this test rejects a true null at 0.05 in this design, where that was simulated (`stats.level`).
     """
 
     __test__ = False  # no class of tests
@@ -49,6 +51,7 @@ class TestResult:
     undefined_draws: int = 0
     reason: str | None = None
     effective_speakers: float | None = None
+    level: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +104,7 @@ def permutation_test(
 
     Raises UserError for anything that is not a table of counts or a code.
     """
-    return permutation_tests(
-        [tables], groups, strata, permutations=permutations, seed=seed, studentised=studentised
-    )[0]
+    return permutation_tests([tables], groups, strata, permutations=permutations, seed=seed, studentised=studentised)[0]
 
 
 def permutation_tests(

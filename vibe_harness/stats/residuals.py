@@ -99,10 +99,13 @@ class Residuals:
             return places
         index = np.full(places.shape[1], -1)
         index[self.units] = np.arange(self.units.size)
-        taken = places[:, self.units]
-        while (draw := np.nonzero(index[taken] < 0))[0].size:
-            taken[draw] = places[draw[0], taken[draw]]
-        return index[taken]
+        taken = places[:, self.units].ravel()
+        first = np.repeat(np.arange(len(places)) * places.shape[1], self.units.size)
+        flat, without = places.ravel(), np.flatnonzero(index[taken] < 0)
+        while without.size:
+            taken[without] = flat[first[without] + taken[without]]
+            without = without[index[taken[without]] < 0]
+        return index[taken].reshape(len(places), -1)
 
 
 def residuals_of(table: Table, design: Design) -> Residuals:
@@ -116,6 +119,20 @@ def residuals_of(table: Table, design: Design) -> Residuals:
     factors = (weights / by_group[:, used])[groups]  # (P, H): what a count adds to its group's share
     fit = _fit(counts, factors, groups, strata)
     return _reflected(units, groups, strata, fit, design.group_count)
+
+
+def group_habits(counts: ArrayLike, groups: Codes) -> Floats:
+    """The habit (G,) that each group's speakers show around the pooled shares. counts: (S, V); groups: (S,)."""
+    table = np.asarray(counts, dtype=np.float64)[:, None, :]
+    sizes = table.sum(axis=2)
+    with_value = sizes[:, 0] > 0
+    shares = _pooled(table, sizes, 1 / _inflation(np.maximum(sizes[:, 0], 1), FIRST_HABIT), np.zeros(len(table), int))
+    found = np.zeros(int(groups.max()) + 1)
+    for group in range(found.size):
+        rows = with_value & (groups == group)
+        if rows.sum() > 1:
+            found[group] = _habit(table[rows], sizes[rows], shares[rows], 1)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
