@@ -23,7 +23,7 @@ from vibe_harness.metrics.published import published_tests
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
-from vibe_harness.stats.level import tested_with_level
+from vibe_harness.stats.level import permutation_test_with_level
 from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
 from vibe_harness.stats.permutation import STUDENTISED, PermutationTest, TestResult
 from vibe_harness.stats.values import Contributions, contributions
@@ -47,7 +47,9 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     answers = [_answers(frame, name, speakers, cells, settings.tau) for name in names]
     strata = strata_codes(frame, speakers, settings.speaker_strata)
     tables = [one.kept_counts for one in answers]
-    test = tested_with_level(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    test = permutation_test_with_level(
+        tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed
+    )
     brackets = bracket(tables, speakers.codes, seed=settings.seed)
     permuted = permuted_words(settings)
     published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)

@@ -184,7 +184,7 @@ class _Portion:
         for index, columns in enumerate(self.columns):
             own = counts[columns].reshape(-1, groups, draws)
             rest = self.totals[index][:, None] - own.sum(axis=1)
-            totals = np.concatenate([own.sum(axis=0), rest.sum(axis=0)[None]])
+            totals = np.concatenate([own.sum(axis=0), rest.sum(axis=0)[None]]).astype(np.float64)
             used = (totals > 0).all(axis=0)
             scores[index] = np.where(used, _shift(own, rest, used / np.maximum(totals, 1.0)), np.nan)
             sizes[index] = totals

@@ -48,7 +48,7 @@ def null_draws(
     *,
     studentised: bool,
 ) -> list[list[Draws]]:
-    """For each task the draws of each test that is made; see `permutation.permutation_test`. values: (A,) the scores."""
+    """For each task the draws of each test that is made; see `permutation_test`. values: (A,) the scores."""
     found: list[list[Draws]] = [[] for _ in tasks]
     unlike = [np.isfinite(np.append(value, _mean(value[None])[0])) for value in values]
     exchanged = [index for index, task in enumerate(tasks) if not studentised or all(map(_alike, task))]
@@ -93,9 +93,9 @@ def _exchange(
     scores, noise, spread = (
         np.concatenate([getattr(one, name) for one in (observed, *blocks)]) for name in ("score", "noise", "spread")
     )
-    usual = noise.mean(axis=0)  # over the draws and the data: the same for all of them
-    statistic = np.divide(scores * usual, noise, out=scores.copy(), where=noise > 0)
     complete = design.assignments() <= permutations
+    usual = noise[int(complete) :].mean(axis=0)  # over all assignments or, once each, the draws and the data
+    statistic = np.divide(scores * usual, noise, out=scores.copy(), where=noise > 0)
     found, start = [], 0
     for task in tasks:
         columns = slice(start, start + len(task))

@@ -25,7 +25,7 @@ TOO_OFTEN = 0.10
 """A share of rejections that a test of level ALPHA reaches in 4 of 1,000 such simulations."""
 
 
-def tested_with_level(
+def permutation_test_with_level(
     tables: Sequence[ArrayLike], groups: ArrayLike, strata: ArrayLike | None = None, *, permutations: int, seed: int
 ) -> PermutationTest:
     """`permutation_test`, and each result with the level that the test has in this design, where it goes by residuals

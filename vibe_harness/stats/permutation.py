@@ -90,13 +90,13 @@ def permutation_test(
     studentised: the default test. False: the published ones, for tables (S, V).
 
     The null hypothesis of the studentised test is that the groups have the same expected shares, answers weighing
-    alike. Where the speakers' numbers of answers vary by no more than a fifth of their mean (`draws.ALIKE`) and nothing is standardised,
-    whole speakers are exchanged, and each score is divided by its noise, sqrt(sum over g and the speakers i of g of
-    |c_i - n_i p|^2 / N_g^2), p the pooled shares. With equal numbers that is exact, whatever the answers, where speakers
-    are exchangeable; p = (b + 1) / (m + 1), b of m draws being at least as large as the observed statistic; where there
-    are at most `permutations` distinct assignments all are enumerated, and p is the share of them that is at least as
-    large, the observed one among them. Where the groups are unlike in noise, and for other numbers of answers, the
-    tests of `stats.residuals` are made, and the largest p is given.
+    alike. Where the speakers' numbers of answers vary by no more than a fifth of their mean (`draws.ALIKE`) and nothing
+    is standardised, whole speakers are exchanged, and each score is divided by its noise, the root of the sum over the
+    groups g and their speakers i of |c_i - n_i p|^2 / N_g^2, p the pooled shares. With equal numbers that is exact,
+    whatever the answers, where speakers are exchangeable. p = (b + 1) / (m + 1), b of m draws being at least as large
+    as the observed statistic; where there are at most `permutations` distinct assignments all are enumerated, and p is
+    the share of them that is at least as large, the observed one among them. Where the groups are unlike in noise, and
+    for other numbers of answers, the tests of `stats.residuals` are made, and the largest p is given.
 
     A draw that leaves a group without any value for an attribute has no score for it: it counts as at least as large,
     which keeps the test valid. The mean is taken over the attributes that have a score in that assignment, each

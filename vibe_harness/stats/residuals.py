@@ -13,8 +13,9 @@ phi_g the group's own noise. p is the mean that weighs each speaker by its preci
   orthogonal to z_i = n_i / (N_g s_i). A reflection (Householder 1958) that takes z to a constant vector makes
   them exchangeable in their first two moments; the reflected values are permuted, and each draw's score is divided by
   its own noise, as that of the data is (Janssen 1997; Chung and Romano 2013).
-- flipped: y_i / sqrt(1 - l_i) with random signs, l_i the leverage (the wild bootstrap of clusters with the null imposed;
-  Cameron, Gelbach and Miller 2008). It keeps the covariances of the values in each group, which the other test mixes.
+- flipped: y_i / sqrt(1 - l_i) with random signs, l_i the leverage (the wild bootstrap of clusters with the null
+  imposed; Cameron, Gelbach and Miller 2008). It keeps each group's covariances of values,
+  which the other test mixes.
 
 The first is too liberal where the groups' covariances differ in shape, the second where a group has few speakers; the
 larger of the two p-values is taken (`stats.permutation`).
@@ -44,7 +45,8 @@ class Residuals:
     """What one table's null distribution is drawn from. P: the speakers with a kept value.
 
     units: (P,), which they are. groups: (P,). departures: (P, V), y_i with its leverage made good. reflected: (P, V).
-    contrast: (G, P), what a reflected value adds to each group's share, less the mean over groups. variance: (P,), s_i^2.
+    contrast: (G, P), what a reflected value adds to each group's share, less the mean over groups.
+    variance: (P,), s_i^2.
     offset: (G, V), shares less their mean over groups that follow from the strata of speakers alone.
     noise: the standard error of the data's score, but for a constant. usual_noise: that of a draw, on average.
     habit: h. effective: (G,), the number of speakers alike that would give the group its noise.
