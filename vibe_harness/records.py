@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +116,20 @@ class Option:
     correct: bool | None = None  # None where the task has no key
 
 
+class RequestKey(NamedTuple):
+    """Which request of a run it is."""
+
+    task: str
+    variant: str  # name of the prompt variant; of a choice task also the order of the options
+    clip: str  # Clip.id
+    repeat: int = 0  # number of the draw, where the same is asked several times
+    turn: int = 0  # number of the turn, in a conversation
+
+    def __str__(self) -> str:
+        again = [f"{name} {number}" for name, number in (("repeat", self.repeat), ("turn", self.turn)) if number]
+        return ", ".join([self.task, self.variant, self.clip, *again])
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One question to a model: a rendered prompt, with a clip to hear or (for an extractor) without."""
@@ -130,6 +144,11 @@ class Request:
     schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
     options: tuple[Option, ...] = ()  # of a choice task, in the order in which they are offered
     answer_by: AnswerBy = "generate"  # likelihood: of the options' labels; see backends.local.likelihood
+
+    @property
+    def key(self) -> RequestKey:
+        """Which request of a run it is."""
+        return RequestKey(self.task, self.variant, self.clip)
 
 
 @dataclass(frozen=True, slots=True)

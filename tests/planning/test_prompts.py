@@ -93,7 +93,7 @@ def test_the_whole_of_spoken_stereoset_is_planned(tmp_path: Path) -> None:
     for dimension, rows in (("gender", 2_847), ("age", 793)):
         heard = [CheckedClip(c, tmp_path / c.file, c.id, 1.0) for c in clips if c.groups["dimension"] == dimension]
         plan = Plan(INDEX.model("server"), [found], {found.name: ("standard",)}, heard, 0)
-        assert len(heard) == rows and len(plan) == len(plan.places()) == 6 * rows
+        assert len(heard) == rows and len(plan) == len(plan.table()) == 6 * rows
     read = estimate_extractor(plan, INDEX.model("qwen3-8b"))
     assert read is not None and read.requests == 6 * rows
     first = list(itertools.islice(plan.requests(), 6))
@@ -112,9 +112,9 @@ def heard(clip: Clip, folder: Path = Path()) -> CheckedClip:
 def test_spoken_options_stand_in_the_sound_and_written_ones_in_the_prompt() -> None:
     found, clip = task("biasinear"), row()
     [spoken] = questions(found, ["standard"], heard(clip), 16_000)
-    assert spoken.audio is not None and "thing A" not in spoken.prompt and "hear" in spoken.prompt
+    assert spoken.audio is not None and "thing A" not in spoken.prompt() and "hear" in spoken.prompt()
     [written] = questions(found, ["standard"], heard(clip), 16_000, sound=False)
-    assert written.audio is None and all(f"{a}. thing {a} of 0" in written.prompt for a in "ABCD")
+    assert written.audio is None and all(f"{a}. thing {a} of 0" in written.prompt() for a in "ABCD")
 
 
 def test_what_can_be_heard_differently_is_another_question() -> None:

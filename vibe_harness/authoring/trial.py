@@ -16,8 +16,9 @@ from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import HarnessError
 from vibe_harness.pipeline.run import run
 from vibe_harness.planning.choice_rows import check_options
+from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.plan import Plan
-from vibe_harness.planning.prepare import Prepared, Question, asked_of
+from vibe_harness.planning.prepare import Prepared, run_identity
 from vibe_harness.progress import Progress
 from vibe_harness.records import CheckedClip, Clip, Reading
 from vibe_harness.store.results import Results
@@ -49,13 +50,11 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
     ]
     heard, _ = check_options([task], corpus, model, heard, {}, False, Progress())
     variants = {task.name: tuple(task.card.prompts)}
-    question = Question(
-        model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code
-    )
-    plan = Plan(model, [task], variants, heard, question.seed)
+    config = RunConfig(model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code)
+    plan = Plan(model, [task], variants, heard, config.seed)
     return Prepared(
-        question=question,
-        asked=asked_of(question, plan, corpus, EXTRACTOR, index),
+        config=config,
+        asked=run_identity(config, plan, corpus, EXTRACTOR, index),
         index=index,
         corpus=corpus,
         plan=plan,

@@ -8,7 +8,7 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.modality import TRANSCRIBE, TRANSCRIPTION_TOKENS
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.prompts import times_asked
-from vibe_harness.store.request_ids import Marks
+from vibe_harness.store.request_ids import RequestSet
 
 LETTERS_A_TOKEN = 4  # of English, in the vocabularies of today's models
 SPOKEN_TOKENS_A_SECOND = 4  # 150 words a minute are 2.5 words, or some 3.5 tokens a second
@@ -27,7 +27,7 @@ class Estimate:
     currency: str | None
 
 
-def estimate_model(plan: Plan, done: Marks) -> Estimate:
+def estimate_model(plan: Plan, done: RequestSet) -> Estimate:
     """What the model of a plan is going to be asked besides the requests that are `done`."""
     clips = {heard.clip.id: heard.seconds for heard in plan.clips}
     requests, letters, output, seconds, words = 0, 0, 0, 0.0, 0.0

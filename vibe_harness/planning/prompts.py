@@ -27,7 +27,7 @@ class Question:
     """One question about one clip. audio: of a choice task whose options are spoken; the clip alone where None."""
 
     variant: str
-    prompt: str
+    prompt: Callable[[], str]  # renders it
     heard: CheckedClip  # its waveform's digest stands for all that is heard
     options: tuple[Option, ...] = ()
     audio: Callable[[], Waveform] | None = None
@@ -44,11 +44,11 @@ def questions(
     choice, clip = task.card.choice, heard.clip
     for style in styles:
         if choice is None:
-            yield Question(style, task.prompt(style, clip.text), heard)
+            yield Question(style, partial(task.prompt, style, clip.text), heard)
             continue
         spoken = sound and choice.speech is not None
         for variant, options in offers(choice, style, clip):
-            prompt = task.prompt(style, clip.text, options, spoken)
+            prompt = partial(task.prompt, style, clip.text, options, spoken)
             if not spoken:
                 yield Question(variant, prompt, heard, options)
                 continue

@@ -16,7 +16,7 @@ from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.records import GROUP_PREFIX, Outcome, Reading, Score
 from vibe_harness.scoring.reliability import DIFFERENCE_LIMIT, WITHOUT_VALUE_LIMIT, coverage_of, missing_values
-from vibe_harness.store.journal import read_journal
+from vibe_harness.store.responses import read_responses
 from vibe_harness.store.results import TaskResult
 from vibe_harness.store.run_folder import TaskRecord
 from vibe_harness.store.run_tables import read_frame
@@ -103,11 +103,11 @@ def unlikely_letters(path: Path) -> dict[tuple[str, str], float]:
     path: responses of the run.
     """
     found: dict[tuple[str, str], list[bool]] = {}
-    for record in read_journal(path):
-        if record["outcome"] == Outcome.OK and record.get("likelihoods"):
-            letters = sum(map(math.exp, record["likelihoods"].values()))
-            style = record["variant"].partition(".")[0]
-            found.setdefault((record["task"], style), []).append(letters < 0.5)
+    for stored in read_responses(path):
+        if stored.outcome is Outcome.OK and stored.likelihoods:
+            letters = sum(map(math.exp, stored.likelihoods.values()))
+            style = stored.variant.partition(".")[0]
+            found.setdefault((stored.task, style), []).append(letters < 0.5)
     return {place: fmean(unlikely) for place, unlikely in found.items()}
 
 

@@ -19,9 +19,9 @@ from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
 from vibe_harness.scoring.choice_score import score_choice, unlikely_letters
 from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_values
 from vibe_harness.stats.level import TOO_OFTEN
-from vibe_harness.store.journal import read_journal
+from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
-from vibe_harness.store.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
+from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.store.run_tables import SCORED, column_names, read_frame
 
 if TYPE_CHECKING:
@@ -90,8 +90,8 @@ def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Setti
 
 
 def _batch_check(folder: RunFolder) -> BatchCheck | None:
-    found = [entry for entry in read_journal(folder.engines) if entry["role"] == BATCH_CHECK]
-    return BatchCheck(requests=found[-1]["asked"], different=len(found[-1]["different"])) if found else None
+    found = batch_checks(folder.engines)
+    return BatchCheck(requests=found[-1].asked, different=len(found[-1].different)) if found else None
 
 
 def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated", "no audio"]:
@@ -99,7 +99,7 @@ def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left ou
         return "simulated"
     if record.modality == "transcript":
         return "no audio"
-    return "passed" if folder.hearing_passed() else "left out"
+    return "left out" if hearing_answers(folder.engines) is None else "passed"
 
 
 def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:

@@ -20,6 +20,9 @@ exchanged: draws are then about as precise as the data."""
 UNLIKE_NOISE = 0.1
 """p of the test that the groups have the same noise, at and under which the tests of residuals are made too."""
 
+OPEN = 0.2
+"""p of exchanged speakers over which it stands: no test of residuals could make a finding of it."""
+
 TIED = 1e-9
 """Spreads of noise that differ by less are the same."""
 
@@ -55,7 +58,8 @@ def null_draws(
     own = _exchange([tasks[index] for index in exchanged], design, permutations, seed, studentised)
     for index, (draws, p_values) in zip(exchanged, own, strict=True):
         found[index].append(draws)
-        unlike[index] &= (p_values <= UNLIKE_NOISE) & studentised
+        larger = (draws.drawn >= draws.observed - TIED) | np.isnan(draws.drawn)
+        unlike[index] &= (p_values <= UNLIKE_NOISE) & (larger.mean(axis=0) <= OPEN) & studentised
     for index, wanted in enumerate(unlike):
         if wanted.any() or not found[index]:
             found[index] += _residual(tasks[index], values[index], wanted, design, permutations, seed)
