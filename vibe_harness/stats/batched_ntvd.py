@@ -127,7 +127,7 @@ class _Noise:
 
 def _whole(rows: Floats) -> Floats:
     """Rows as whole numbers that sum to about WHOLE each."""
-    return np.rint(rows * (WHOLE / np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)))
+    return np.asarray(np.rint(rows * (WHOLE / np.maximum(rows.sum(axis=1, keepdims=True), 1e-300))))
 
 
 class _PairPortion:

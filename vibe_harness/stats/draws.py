@@ -126,7 +126,7 @@ def _residual(
 ) -> list[Draws]:
     """The draws of residuals permuted and of residuals flipped, for the wanted columns (A + 1)."""
     needed = np.isfinite(values) & (wanted[:-1] | wanted[-1])
-    fitted = {column: residuals_of(tables[column], design) for column in np.flatnonzero(needed)}
+    fitted = {column: residuals_of(tables[column], design) for column in np.flatnonzero(needed).tolist()}
     shape = (permutations, len(tables))
     permuted, flipped = np.full(shape, np.nan), np.full(shape, np.nan)
     effective = np.full(len(tables), np.nan)

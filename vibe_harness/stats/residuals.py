@@ -118,7 +118,7 @@ def residuals_of(table: Table, design: Design) -> Residuals:
     by_group = np.stack([counts[groups == group].sum(axis=(0, 2)) for group in range(design.group_count)])
     used = (by_group > 0).all(axis=0)
     counts, weights = counts[:, used].astype(np.float64), table.weights[used] / table.weights[used].sum()
-    factors = (weights / by_group[:, used])[groups]  # (P, H): what a count adds to its group's share
+    factors: Floats = (weights / by_group[:, used])[groups]  # (P, H): what a count adds to its group's share
     fit = _fit(counts, factors, groups, strata)
     return _reflected(units, groups, strata, fit, design.group_count)
 
@@ -178,7 +178,7 @@ def _fit(counts: Floats, factors: Floats, groups: Codes, strata: Codes) -> _Fit:
     return _Fit(departures, own[groups] * variance, mass, expected, leverage, habit)
 
 
-def _inflation(totals: Floats, habit: float) -> Floats:
+def _inflation(totals: Floats, habit: float | Floats) -> Floats:
     """1 + (n - 1) h: the variance of a speaker's count over that of as many independent answers (Kish 1965)."""
     return np.asarray(1 + (totals - 1) * habit)
 
