@@ -43,7 +43,8 @@ class Entry:
 def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) -> tuple[list[Entry], list[LeftOut]]:
     """The runs that can be shown and what is left out, both in an order that does not hang on the order given.
 
-    Of several runs of one question one that the present test scored is shown, then the one with the most answers, then that with the most permutations.
+    Of several runs of one question one that the present test scored is shown, then the one with the most answers, then
+    that with the most permutations.
     simulated: show runs of simulated models too.
     """
     found: list[Entry] = []
