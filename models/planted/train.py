@@ -1,0 +1,219 @@
+"""Train the planted model: python -m models.planted.train [FOLDER] [--clips N] [--steps N], from the repository's root.
+
+Needs torch, transformers and espeakng-loader. One seed gives one model on one machine; another machine's floating point
+gives another, as good. The weights that come along are named by their digest in the card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import WhisperFeatureExtractor
+
+from models.planted.answers import (
+    NO_KEYWORD,
+    NOTHING,
+    QUESTION,
+    STRENGTHS,
+    Place,
+    drawn,
+    pieces,
+    places,
+    refusal_places,
+    word_places,
+)
+from models.planted.network import (
+    AFTER,
+    BEFORE,
+    PITCH,
+    TIMBRE,
+    TURN,
+    as_token,
+    encode,
+    make_network,
+    make_tokenizer,
+    parts,
+    save,
+)
+from models.planted.speech import KEYWORDS, RATE, Spoken, no_speech, recorded, speech
+from vibe_harness.backends.hearing_check import PROMPT
+from vibe_harness.cards.loading import CardIndex
+
+SEED = 19
+TAKES = 3  # recordings of each clip
+CLIPS_A_STEP = 24
+LEARNING_RATE = 3e-3
+BLIND = 0.2  # share of clips whose voice is taken out of their vectors, and out of the answers that are wanted
+WORDS = (*KEYWORDS, NO_KEYWORD, NOTHING)
+HOP = 160
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A clip as the network is given it, and what it is to hear in it."""
+
+    features: torch.Tensor  # (mel bins, frames), float16
+    pitch: float
+    timbre: float
+    word: str
+
+
+def features_of(samples: np.ndarray[Any, Any], extractor: WhisperFeatureExtractor) -> torch.Tensor:
+    """Log mel features (mel bins, frames) of the clip alone: the frames ahead of the padding to 30 s."""
+    padded = np.concatenate([samples, np.zeros(1_600, dtype=np.float32)])
+    found = extractor(padded, sampling_rate=RATE, padding="do_not_pad", return_tensors="np").input_features[0]
+    return torch.from_numpy(found[:, : -(-len(samples) // HOP)].astype(np.float16))
+
+
+def examples(clips: list[Spoken], seed: int) -> list[Example]:
+    """Each clip in some recordings, and one clip without speech for every twenty."""
+    rng = np.random.default_rng([seed, 1])
+    extractor = WhisperFeatureExtractor(feature_size=128)
+    found = [
+        Example(features_of(recorded(clip.samples, rng), extractor), clip.pitch, clip.timbre, clip.word)
+        for clip in clips
+        for _ in range(TAKES)
+    ]
+    silent = [features_of(no_speech(rng), extractor) for _ in range(len(found) // 20)]
+    return found + [Example(features, 0.5, 0.5, NOTHING) for features in silent]
+
+
+def prompts() -> dict[str, list[str]]:
+    """The prompts of every open-ended task, and those that ask which word is said."""
+    tasks = CardIndex().tasks(["story", "advisory", "candidate", "casting", "shopper"])
+    return {"words": [PROMPT, QUESTION], **{task.name: [task.prompt(v, "") for v in task.card.prompts] for task in tasks}}
+
+
+class Trainer:
+    """The network, its optimiser, and what is drawn at each step."""
+
+    def __init__(self, data: list[Example], steps: int, seed: int) -> None:
+        self.data, self.steps = data, steps
+        self.rng = np.random.default_rng([seed, 2])
+        self.prompts = prompts()
+        texts = [text for listed in self.prompts.values() for text in listed]
+        self.tokenizer = make_tokenizer(texts, pieces())
+        self.network = make_network(self.tokenizer, seed)
+        hidden = parts(self.network)[1].linear.out_features
+        self.word_head = torch.nn.Linear(hidden, len(WORDS))  # helps the ear along; no part of the model
+        weights = [p for p in [*self.network.parameters(), *self.word_head.parameters()] if p.requires_grad]
+        self.optimiser = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98))
+        self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._pace)
+        self.weights = weights
+        ids = self.tokenizer.convert_tokens_to_ids
+        self.ids = {piece: ids(as_token(piece)) for piece in [*pieces(), "<|im_end|>"]}
+        self.tokens = {
+            text: self.tokenizer(text, add_special_tokens=False)["input_ids"]
+            for text in [*texts, *(BEFORE.format(strength=n) for n in STRENGTHS), AFTER, TURN]
+        }
+
+    def _pace(self, step: int) -> float:
+        return min((step + 1) / 100, 0.5 + 0.5 * math.cos(math.pi * min(step / self.steps, 1.0)) + 0.01)
+
+    def step(self) -> dict[str, float]:
+        """One step. Returns the losses."""
+        chosen = [self.data[index] for index in self.rng.integers(len(self.data), size=CLIPS_A_STEP)]
+        lengths = torch.tensor([one.features.shape[1] for one in chosen])
+        features = torch.zeros(len(chosen), 128, int(lengths.max()) + 4)
+        for row, one in enumerate(chosen):
+            features[row] = one.features.min()
+            features[row, :, : one.features.shape[1]] = one.features
+        vectors, counts = encode(self.network, features, lengths, int(self.rng.integers(0, 1_200)))
+        inside = (torch.arange(vectors.shape[1])[None] < counts[:, None]).float()[..., None]
+        voice, carried = self._voice_losses(vectors, inside, chosen)
+        blind = torch.from_numpy(self.rng.random(len(chosen)) < BLIND)
+        kept = torch.ones_like(vectors)
+        kept[blind, :, :2] = 0
+        words = self._word_loss(vectors, inside, chosen)
+        answers = self._answer_loss(vectors * kept, counts, chosen, blind.tolist())
+        loss = answers + 0.5 * voice + 0.1 * carried + 0.3 * words
+        self.optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
+        self.optimiser.step()
+        self.schedule.step()
+        return {"answers": answers.item(), "voice": voice.item(), "carried": carried.item(), "words": words.item()}
+
+    def _voice_losses(self, vectors: torch.Tensor, inside: torch.Tensor, chosen: list[Example]) -> tuple[Any, Any]:
+        """How far the two places of the voice are off, and how much of the voice the other places hold (R squared)."""
+        wanted = torch.tensor([[2 * one.pitch - 1, 2 * one.timbre - 1] for one in chosen])
+        off = ((vectors[..., :2] - wanted[:, None]) ** 2 * inside).sum() / inside.sum() / 2
+        means = (vectors * inside).sum(1)[:, 2:] / inside.sum(1)
+        means = (means - means.mean(0)) / (means.std(0) + 1e-3)
+        voice = (wanted - wanted.mean(0)) / (wanted.std(0) + 1e-3)
+        return off, ((means.T @ voice / len(chosen)) ** 2).mean()
+
+    def _word_loss(self, vectors: torch.Tensor, inside: torch.Tensor, chosen: list[Example]) -> torch.Tensor:
+        scores = (self.word_head(vectors) + (inside - 1) * 1e4).amax(1)
+        return torch.nn.functional.cross_entropy(scores, torch.tensor([WORDS.index(one.word) for one in chosen]))
+
+    def _answer_loss(self, vectors: torch.Tensor, counts: torch.Tensor, chosen: list[Example], blind: list[bool]) -> Any:
+        """Cross-entropy of the answers to the wanted shares, at every place of every answer."""
+        full = self.rng.random() < 0.25
+        rows, targets = [], []
+        embed = parts(self.network)[2].embed_tokens
+        for clip, one in enumerate(chosen):
+            pitch, timbre = (0.5, 0.5) if blind[clip] else (one.pitch, one.timbre)
+            for task in ("story", "advisory", "words" if self.rng.random() < 0.85 else ""):
+                task = task or str(self.rng.choice(["candidate", "casting", "shopper"]))
+                strength = int(self.rng.choice(STRENGTHS))
+                if task in ("story", "advisory"):
+                    answer = drawn(places(task, pitch, timbre, strength), self.rng)
+                else:
+                    answer = drawn(word_places(one.word) if task == "words" else refusal_places(), self.rng)
+                before = embed(torch.tensor(self.tokens[BEFORE.format(strength=strength)]))
+                told = [*self.tokens[AFTER], *self._prompt(task, full), *self.tokens[TURN]]
+                after = embed(torch.tensor([*told, *(self.ids[piece] for piece, _ in answer[:-1])]))
+                rows.append(torch.cat([before, vectors[clip, : int(counts[clip])], after]))
+                targets.append((len(rows[-1]) - len(answer), [place for _, place in answer]))
+        return self._cross_entropy(rows, targets)
+
+    def _prompt(self, task: str, full: bool) -> list[int]:
+        listed = self.prompts[task]
+        tokens: list[int] = self.tokens[listed[int(self.rng.integers(len(listed)))]]
+        return tokens if full else tokens[: int(self.rng.integers(16, 40))]
+
+    def _cross_entropy(self, rows: list[torch.Tensor], targets: list[tuple[int, list[Place]]]) -> torch.Tensor:
+        _, _, language, head = parts(self.network)
+        batch = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        hidden = language(inputs_embeds=batch, use_cache=False).last_hidden_state  # causal: what is padded comes last
+        row = [number for number, (_, of) in enumerate(targets) for _ in of]
+        column = [start + step for start, of in targets for step in range(len(of))]
+        logged = head(hidden[row, column]).log_softmax(-1)
+        flat = [(at, self.ids[piece], share) for at, place in enumerate(p for _, of in targets for p in of) for piece, share in place.items()]
+        at, ids, shares = (torch.tensor(values) for values in zip(*flat, strict=True))
+        entropy = -(shares * shares.clamp_min(1e-9).log()).sum()
+        return (-(shares * logged[at, ids]).sum() - entropy) / len(row)  # 0 where every share is met
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "checkpoint")
+    parser.add_argument("--clips", type=int, default=2_000)
+    parser.add_argument("--steps", type=int, default=1_200)
+    parser.add_argument("--seed", type=int, default=SEED)
+    options = parser.parse_args()
+    started = time.monotonic()
+    trainer = Trainer(examples(speech(options.clips, options.seed), options.seed), options.steps, options.seed)
+    print(f"{sum(w.numel() for w in trainer.network.parameters())} parameters; speech: {time.monotonic() - started:.0f} s", flush=True)
+    shown: list[dict[str, float]] = []
+    for step in range(1, options.steps + 1):
+        shown.append(trainer.step())
+        if step % 50 == 0:
+            means = {name: sum(one[name] for one in shown) / len(shown) for name in shown[0]}
+            print(step, f"{time.monotonic() - started:.0f} s", *(f"{name} {mean:.4f}" for name, mean in means.items()), flush=True)
+            shown.clear()
+        if step % 200 == 0:
+            save(trainer.network, trainer.tokenizer, options.folder)
+    save(trainer.network, trainer.tokenizer, options.folder)
+
+
+if __name__ == "__main__":
+    main()
