@@ -27,11 +27,11 @@ import scipy.stats  # noqa: F401  likewise
 import soundfile
 from figures import status, tell
 
+from vibe_harness.corpora.audio.check import CORES
 from vibe_harness.corpora.card import load_corpus_card
-from vibe_harness.corpora.checking import CORES
-from vibe_harness.corpora.crema_d import EMOTIONS, SENTENCES
+from vibe_harness.corpora.importers.crema_d import EMOTIONS, SENTENCES
 from vibe_harness.corpora.manifest import load_manifest
-from vibe_harness.corpora.preparing import prepare
+from vibe_harness.corpora.prepare.prepare import prepare
 
 CLIPS = 7_442
 RATE = 16_000

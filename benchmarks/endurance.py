@@ -29,11 +29,11 @@ from pathlib import Path
 from figures import status, tell  # beside this file
 from overhead import make_corpus
 
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.run_check import check_run
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.study import cells_of, progress_of, read_study
-from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
+from vibe_harness.analysis.run_check import check_run
+from vibe_harness.progress import Progress
+from vibe_harness.store.run_folder import RunFolder
+from vibe_harness.studies.study import cells_of, progress_of, read_study
+from vibe_harness.studies.study_folder import StudyFolder, run_cells
 
 TASKS = ("story", "advisory", "candidate", "casting", "shopper")
 SIZES = (7_442, 406, 9_600)

@@ -29,7 +29,7 @@ import numpy as np
 
 from benchmarks.figures import status, tell
 from tests.loopback import Loopback
-from vibe_harness.backends.audio import wav_bytes
+from vibe_harness.backends.request_audio import wav_bytes
 from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.records import Generation, Outcome, Request, Waveform
 
@@ -52,7 +52,7 @@ def memory_mib() -> float:
 
 
 def server(quick: bool) -> None:
-    from vibe_harness.backends.openai_server import OpenAIEngine
+    from vibe_harness.backends.remote.openai_server import OpenAIEngine
 
     wave, count, rounds = noise(0, 1.0), 640 if quick else 1600, 1 if quick else 3
     with Loopback(latency_s=0.1) as loopback:
@@ -135,8 +135,8 @@ def throughput(checkpoint: str, quick: bool) -> None:
     os.environ |= {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_LOGGING_LEVEL": "ERROR"}
     import vllm
 
-    from vibe_harness.backends.layout import joined
-    from vibe_harness.backends.vllm import VLLMEngine, VLLMInside
+    from vibe_harness.backends.local.prompt_layout import joined
+    from vibe_harness.backends.local.vllm import VLLMEngine, VLLMInside
 
     card, count, rounds = vllm_card(checkpoint), 64 if quick else 256, 1 if quick else 3
     inside = VLLMInside(card, ())
@@ -173,7 +173,7 @@ def throughput(checkpoint: str, quick: bool) -> None:
 
 
 def order(checkpoint: str, quick: bool) -> None:
-    from vibe_harness.backends.vllm import VLLMInside
+    from vibe_harness.backends.local.vllm import VLLMInside
 
     clips = [noise(i, 20.0) for i in range(16)]  # 500 tokens each
     tasks = [f"Task {name}: what do you make of this speaker?" for name in "abcde"]

@@ -126,9 +126,9 @@ def memory(sizes: Sequence[int]) -> None:
 def cost(requests: int) -> None:
     """Time per request of each stage, the model answering at once. Runs in a process of its own."""
     from vibe_harness.backends.protocol import BACKENDS, Options
-    from vibe_harness.pipeline.prepare import Question, prepare
-    from vibe_harness.pipeline.progress import Progress
     from vibe_harness.pipeline.run import run
+    from vibe_harness.planning.prepare import Question, prepare
+    from vibe_harness.progress import Progress
     from vibe_harness.records import Outcome, Request, Response
 
     class Instant:

@@ -26,8 +26,8 @@ from typing import Any
 from figures import status, tell
 
 from vibe_harness.cards.loading import CardIndex, Task
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.sums import write_sums
+from vibe_harness.store.checksums import write_sums
+from vibe_harness.store.run_folder import RunFolder
 
 CORPORA = {
     "crema-d": ("gender", ("female", "male")),

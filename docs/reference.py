@@ -13,10 +13,10 @@ from vibe_harness.backends.protocol import BACKENDS, Options
 from vibe_harness.cards.schema import Card, ModelCard, TaskCard, card_schema
 from vibe_harness.cli.main import VERBS, cli
 from vibe_harness.corpora.card import CorpusCard
-from vibe_harness.corpora.importing import IMPORTERS
+from vibe_harness.corpora.importers.base import IMPORTERS
 from vibe_harness.extraction.protocol import EXTRACTORS
 from vibe_harness.metrics.registry import METRICS
-from vibe_harness.pipeline.results import json_schema
+from vibe_harness.store.results import json_schema
 
 CARDS: dict[str, type[Card]] = {"task": TaskCard, "model": ModelCard, "corpus": CorpusCard}
 

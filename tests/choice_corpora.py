@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.corpora.sounds import speechlike, write
 from tests.support import SHARED
-from vibe_harness.corpora.spoken_stereoset import read
+from vibe_harness.corpora.importers.spoken_stereoset import read
 from vibe_harness.records import Clip
 
 STEREOSET = SHARED / "corpora" / "spoken_stereoset"

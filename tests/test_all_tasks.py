@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import SHARED, needs_recordings
 from vibe_harness import evaluate
-from vibe_harness.pipeline.results import Results
+from vibe_harness.store.results import Results
 
 TASKS = {"story": 6, "advisory": 1, "candidate": 4, "casting": 4, "shopper": 4}  # attributes of each
 FIRST_LANGUAGES = {"amharic", "arabic", "bulgarian", "cantonese", "dutch", "russian"}

@@ -13,8 +13,8 @@ import vibe_harness
 from tests.cli.conftest import QuickCommand
 from vibe_harness.cli.main import VERBS
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.prepare import Question
-from vibe_harness.pipeline.results import Results, to_json
+from vibe_harness.planning.prepare import Question
+from vibe_harness.store.results import Results, to_json
 
 
 def test_the_signature_is_that_of_the_question() -> None:

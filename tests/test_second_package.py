@@ -37,8 +37,8 @@ from pathlib import Path
 import numpy as np
 
 from vibe_harness.backends.protocol import Options
-from vibe_harness.corpora.importing import Importer, Listing
-from vibe_harness.metrics.registry import Metric
+from vibe_harness.corpora.importers.base import Importer, Listing
+from vibe_harness.metrics.metric import Metric
 from vibe_harness.records import Clip, Extraction, Outcome, Reading, Response, Score
 
 

@@ -18,8 +18,8 @@ from tests.cli.conftest import QuickCommand, tone
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.sums import write_sums
+from vibe_harness.store.checksums import write_sums
+from vibe_harness.store.run_folder import RunFolder
 
 RUN = ("--model", "simulated", "--tau", "2", "--permutations", "19", "--corpus", "m.csv")
 KEY = "sk-4f9a1c77deadbeef"
@@ -271,8 +271,8 @@ def test_the_cards_that_come_along_ask_for_trust_only_where_they_say_so():
     index = CardIndex()
     asking = {name for name in index.model_names() if "trust_remote_code" in json.dumps(index.model(name).args)}
     for name in asking:
-        from vibe_harness.pipeline.prepare import Question, prepare
-        from vibe_harness.pipeline.progress import Progress
+        from vibe_harness.planning.prepare import Question, prepare
+        from vibe_harness.progress import Progress
 
         with pytest.raises(UserError, match="--trust-remote-code"):
             prepare(Question(model=name, tasks=["advisory"], corpus="demo"), Progress())

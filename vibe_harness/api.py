@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.metrics.registry import Settings
-from vibe_harness.pipeline.prepare import Question, prepare
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, keep_results
+from vibe_harness.modality import Modality
 from vibe_harness.pipeline.run import run_all
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.score import score_run
-from vibe_harness.pipeline.words import Modality
+from vibe_harness.planning.prepare import Question, prepare
+from vibe_harness.progress import Progress
 from vibe_harness.records import AnswerBy
+from vibe_harness.scoring.score import score_run
+from vibe_harness.store.results import Results, keep_results
+from vibe_harness.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from vibe_harness.analysis.compare import RunComparison
+    from vibe_harness.analysis.run_check import Checked as CheckedRun
     from vibe_harness.authoring.checking import Checked
     from vibe_harness.authoring.values import RunValues
-    from vibe_harness.corpora.audio import BadAudio, CheckedAudio
+    from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio
     from vibe_harness.corpora.manifest import Corpus
-    from vibe_harness.pipeline.comparing import RunComparison
-    from vibe_harness.pipeline.run_check import Checked as CheckedRun
-    from vibe_harness.pipeline.study import Progressed
     from vibe_harness.records import Clip
     from vibe_harness.speech_sets.building import Built
     from vibe_harness.stats.power import Power
+    from vibe_harness.studies.study import Progressed
     from vibe_harness.validation.results import Validation
     from vibe_harness.validation.sample import Sample
 
@@ -106,8 +106,8 @@ def run_study(
     study: str | Path, output_path: str | Path | None = None, progress: Progress | None = None
 ) -> list[Progressed]:
     """Run what is missing of the study in a file, as `vibe-harness study` does. Returns how far each cell has come."""
-    from vibe_harness.pipeline.study import cells_of, progress_of, read_study
-    from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
+    from vibe_harness.studies.study import cells_of, progress_of, read_study
+    from vibe_harness.studies.study_folder import StudyFolder, run_cells
 
     asked = read_study(Path(study))
     output = Path(output_path) if output_path else Path("runs") / asked.study
@@ -213,15 +213,15 @@ def write_leaderboard(
 
 
 def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:
-    """Compare two finished runs; see `vibe_harness.pipeline.comparing.compare_runs`."""
-    from vibe_harness.pipeline.comparing import compare_runs
+    """Compare two finished runs; see `vibe_harness.analysis.compare.compare_runs`."""
+    from vibe_harness.analysis.compare import compare_runs
 
     return compare_runs(Path(before), Path(after), tau=tau, permutations=permutations)
 
 
 def check_run(run: str | Path, *, trust_remote_code: bool = False, progress: Progress | None = None) -> CheckedRun:
-    """Whether a run folder is whole; see `vibe_harness.pipeline.run_check.check_run`."""
-    from vibe_harness.pipeline import run_check
+    """Whether a run folder is whole; see `vibe_harness.analysis.run_check.check_run`."""
+    from vibe_harness.analysis import run_check
 
     return run_check.check_run(RunFolder(Path(run)), progress, trust_remote_code=trust_remote_code)
 
@@ -241,7 +241,7 @@ def power(
 ) -> dict[str, Power]:
     """Task -> the smallest nTVD that a corpus can show for it; the arguments are those of `vibe-harness power`."""
     from vibe_harness.corpora.manifest import Corpus
-    from vibe_harness.pipeline.power import task_power
+    from vibe_harness.planning.power import task_power
 
     found = corpus if isinstance(corpus, Corpus) else load_corpus(corpus)
     return {
@@ -290,7 +290,7 @@ def load_corpus(name_or_path: str | Path) -> Corpus:
 def prepare_corpus(name: str, source: str | Path | None = None, output: str | Path | None = None) -> Corpus:
     """Import the corpus of a card, as `vibe-harness corpus prepare` does. Returns it."""
     from vibe_harness.corpora.card import load_corpus_card
-    from vibe_harness.corpora.preparing import prepare as prepare_from
+    from vibe_harness.corpora.prepare.prepare import prepare as prepare_from
     from vibe_harness.corpora.registry import own_corpora
 
     card, path = load_corpus_card(name)
@@ -301,7 +301,7 @@ def prepare_corpus(name: str, source: str | Path | None = None, output: str | Pa
 
 def check_corpus(name_or_path: str | Path) -> list[tuple[Clip, CheckedAudio | BadAudio]]:
     """Every clip of a corpus, a manifest or a folder of audio with what decoding it showed."""
-    from vibe_harness.corpora.checking import check_clips
+    from vibe_harness.corpora.audio.check import check_clips
     from vibe_harness.corpora.registry import find_audio
 
     corpus = find_audio(str(name_or_path))
@@ -324,7 +324,7 @@ def schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of task, model or corpus cards, or of results: kind is one of these words."""
     from vibe_harness.cards.schema import Card, TaskCard, card_schema
     from vibe_harness.corpora.card import CorpusCard
-    from vibe_harness.pipeline.results import json_schema
+    from vibe_harness.store.results import json_schema
 
     cards: dict[str, type[Card]] = {"task": TaskCard, "model": ModelCard, "corpus": CorpusCard}
     if kind not in (*cards, "results"):

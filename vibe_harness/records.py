@@ -8,8 +8,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
+
+GROUP_PREFIX = "group_"
+"""Stands before a dimension's name in the columns of clips and observations: group_gender."""
 
 
 class Outcome(StrEnum):
@@ -61,6 +66,26 @@ class Clip:
     sentence_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedPart:
+    """Further audio of a clip that was checked: a spoken option."""
+
+    path: Path
+    waveform: str  # SHA-256 of the decoded samples
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedClip:
+    """A clip that was checked: what it holds once decoded. One whose words alone are asked with is not opened."""
+
+    clip: Clip
+    path: Path
+    waveform: str  # SHA-256 of the decoded samples; "" where nothing is heard
+    seconds: float  # 0 where nothing is heard
+    parts: Mapping[str, CheckedPart] = field(default_factory=dict)  # by file, of choice tasks whose options are spoken
+
+
 def parts_of(dimension: str) -> tuple[str, ...]:
     """The columns of a dimension: "gender" is one, "gender:accent" crosses two."""
     return tuple(dimension.split(":"))
@@ -95,7 +120,7 @@ class Option:
 class Request:
     """One question to a model: a rendered prompt, with a clip to hear or (for an extractor) without."""
 
-    id: str  # digest of everything that can change the answer; see pipeline.plan
+    id: str  # digest of everything that can change the answer; see planning.plan
     task: str
     variant: str  # name of the prompt variant
     clip: str  # Clip.id
@@ -104,7 +129,7 @@ class Request:
     audio: Callable[[], Waveform] | None = None  # decodes when called, so that nobody holds audio longer than needed
     schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
     options: tuple[Option, ...] = ()  # of a choice task, in the order in which they are offered
-    answer_by: AnswerBy = "generate"  # likelihood: of the options' labels; see backends.likelihood
+    answer_by: AnswerBy = "generate"  # likelihood: of the options' labels; see backends.local.likelihood
 
 
 @dataclass(frozen=True, slots=True)

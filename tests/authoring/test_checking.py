@@ -11,7 +11,7 @@ from tests.corpora import layouts
 from vibe_harness.authoring.checking import Checked, check_tasks
 from vibe_harness.authoring.skeletons import new_task
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.corpora.importing import IMPORTERS
+from vibe_harness.corpora.importers.base import IMPORTERS
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
 

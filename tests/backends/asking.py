@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.records import Generation, Request, Response, Waveform
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vibe_harness.backends.child import ChildEngine
+from vibe_harness.backends.local.subprocess_engine import ChildEngine
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard

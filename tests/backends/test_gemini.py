@@ -15,9 +15,9 @@ import pytest
 
 from tests.backends.asking import RATE, ask, tone
 from tests.loopback import AT_ONCE, FINAL, Loopback
-from vibe_harness.backends import dispatch
-from vibe_harness.backends.gemini import GeminiEngine, read_reply
 from vibe_harness.backends.guards import Budget, watched
+from vibe_harness.backends.remote import dispatcher as dispatch
+from vibe_harness.backends.remote.gemini import GeminiEngine, read_reply
 from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Outcome, Request, Response

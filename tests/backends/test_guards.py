@@ -9,10 +9,10 @@ import pytest
 
 from tests.backends.asking import answers, ask, model_card, tone
 from tests.loopback import Loopback
-from vibe_harness.backends.dispatch import Pace
 from vibe_harness.backends.guards import Budget, batch_differences, constrains, watched
 from vibe_harness.backends.hearing_check import SILENCE, check_hearing
-from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.remote.dispatcher import Pace
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Response

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vibe_harness.backends.likelihood import Labels, answer
+from vibe_harness.backends.local.likelihood import Labels, answer
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import UserError
 from vibe_harness.records import Generation, Option, Outcome, Request

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vibe_harness.backends.audio import clip_of, pieces_of
 from vibe_harness.backends.long_clips import split
 from vibe_harness.backends.protocol import check_options
+from vibe_harness.backends.request_audio import clip_of, pieces_of
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Generation, Request, Waveform

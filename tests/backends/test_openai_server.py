@@ -17,9 +17,9 @@ import soundfile
 
 from tests.backends.asking import RATE, answers, ask, model_card, tone
 from tests.loopback import Loopback
-from vibe_harness.backends.chat_reply import read_reply
-from vibe_harness.backends.openai_server import OpenAIEngine
 from vibe_harness.backends.protocol import check_options
+from vibe_harness.backends.remote.chat_reply import read_reply
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Outcome, Waveform
@@ -180,7 +180,7 @@ def test_tokens_of_the_clip_are_counted_apart() -> None:
 
 
 def test_the_wav_is_what_another_reader_reads() -> None:
-    from vibe_harness.backends.audio import wav_bytes
+    from vibe_harness.backends.request_audio import wav_bytes
 
     wave = Waveform(np.array([0.0, 0.5, -0.5, 1.5, -1.5], np.float32), 8000)
     samples, rate = soundfile.read(io.BytesIO(wav_bytes(wave)), dtype="int16")

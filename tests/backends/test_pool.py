@@ -7,9 +7,9 @@ import pytest
 
 from tests.backends.asking import answers, ask, model_card
 from tests.loopback import Loopback
-from vibe_harness.backends.openai_server import OpenAIEngine
-from vibe_harness.backends.pool import ILL_AFTER
 from vibe_harness.backends.protocol import check_options
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
+from vibe_harness.backends.remote.pool import ILL_AFTER
 from vibe_harness.cli.options import parse_model_args
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Outcome
@@ -66,8 +66,10 @@ def test_one_that_is_gone_from_the_start_is_left_out():
 
 @pytest.mark.parametrize("fault", ["broken", "unavailable", "not_json"])
 def test_one_that_fails_every_call_at_once_costs_no_answer(monkeypatch, fault):
-    monkeypatch.setattr("vibe_harness.backends.dispatch.FIRST_WAIT_S", 0.02)
-    monkeypatch.setattr("vibe_harness.backends.pool.FIRST_PAUSE_S", 3600.0)  # once left out, it stays so in this test
+    monkeypatch.setattr("vibe_harness.backends.remote.dispatcher.FIRST_WAIT_S", 0.02)
+    monkeypatch.setattr(
+        "vibe_harness.backends.remote.pool.FIRST_PAUSE_S", 3600.0
+    )  # once left out, it stays so in this test
     with Loopback() as kept, Loopback(rates={fault: 1.0}, times=-1, retry_after="0") as ill:
         answered = answers([ill.url, kept.url], [ask(number) for number in range(60)], concurrency=4)
         asked = sum(ill.seen()["asked"].values())
@@ -114,7 +116,7 @@ def test_servers_of_two_versions_of_vllm_are_refused():
 
 
 def test_a_server_that_comes_back_with_another_model_stops_the_run(monkeypatch):
-    monkeypatch.setattr("vibe_harness.backends.pool.FIRST_PAUSE_S", 0.1)
+    monkeypatch.setattr("vibe_harness.backends.remote.pool.FIRST_PAUSE_S", 0.1)
     with Loopback(latency_s=0.01) as kept, Loopback(hold_after=4) as dies:
         engine = OpenAIEngine(model_card([kept.url, dies.url], concurrency=2), [])
         stream = engine.generate(ask(number) for number in count())

@@ -20,9 +20,9 @@ import soundfile
 
 from tests.backends.asking import ask, model_card, tone
 from tests.raw_server import endless, endless_chunks, endless_head, head, raw_server, whole
-from vibe_harness.backends import replies
-from vibe_harness.backends.gemini import GeminiEngine
-from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.remote import reply_limits as replies
+from vibe_harness.backends.remote.gemini import GeminiEngine
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Waveform

@@ -21,11 +21,11 @@ import pytest
 from tests.backends.asking import answers, ask, model_card, tone
 from tests.loopback import AT_ONCE, FINAL, Loopback, Script
 from tests.support import PATIENCE_S, ROOT, hears_interrupts, wait_until
-from vibe_harness.backends import dispatch
-from vibe_harness.backends.chat_reply import read_reply
-from vibe_harness.backends.dispatch import Slots, asked_wait
-from vibe_harness.backends.keys import without_key
-from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.remote import dispatcher as dispatch
+from vibe_harness.backends.remote.api_keys import without_key
+from vibe_harness.backends.remote.chat_reply import read_reply
+from vibe_harness.backends.remote.dispatcher import Slots, asked_wait
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 

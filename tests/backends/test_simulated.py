@@ -17,12 +17,12 @@ from vibe_harness.backends.simulated.engine import SimulatedEngine
 from vibe_harness.backends.simulated.hearing import hear
 from vibe_harness.backends.simulated.truth import true_ntvd
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.corpora.audio import read_audio
+from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.extraction.canonical import canonicalisers
 from vibe_harness.extraction.rules import read_labelled
-from vibe_harness.pipeline.plan import HeardClip, Plan
-from vibe_harness.records import Outcome, Waveform
+from vibe_harness.planning.plan import Plan
+from vibe_harness.records import CheckedClip, Outcome, Waveform
 
 RATE = 16_000
 
@@ -69,7 +69,7 @@ def material(*names):
     """Card, tasks and checked clips of the demo corpus."""
     index = CardIndex()
     corpus = find_corpus("demo")
-    clips = [HeardClip(clip, corpus.root / clip.file, clip.id, 1.0) for clip in corpus.clips]
+    clips = [CheckedClip(clip, corpus.root / clip.file, clip.id, 1.0) for clip in corpus.clips]
     return index.model("simulated"), index.tasks(names), clips
 
 
@@ -183,8 +183,8 @@ def measured(card, tasks, clips, tau, seed):
     import pandas as pd
 
     from vibe_harness.extraction.observe import observations
+    from vibe_harness.metrics.metric import Settings
     from vibe_harness.metrics.ntvd import ntvd
-    from vibe_harness.metrics.registry import Settings
 
     by_id = {heard.clip.id: heard.clip for heard in clips}
     by_name = {task.name: task for task in tasks}

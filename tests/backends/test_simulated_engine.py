@@ -11,9 +11,9 @@ import pytest
 from vibe_harness.backends.protocol import check_options
 from vibe_harness.backends.simulated import engine as engine_module
 from vibe_harness.backends.simulated.answers import choices_of
-from vibe_harness.backends.simulated.chance import Chance
 from vibe_harness.backends.simulated.engine import SimulatedEngine
 from vibe_harness.backends.simulated.hearing import Heard, hear
+from vibe_harness.backends.simulated.seeded_choice import Chance
 from vibe_harness.backends.simulated.truth import survival, true_distribution, true_ntvd, true_refusal_ntvd
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import Attribute

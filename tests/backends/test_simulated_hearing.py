@@ -12,7 +12,7 @@ import pytest
 from tests.support import SHARED, needs_recordings
 from vibe_harness.backends.simulated import hearing
 from vibe_harness.backends.simulated.hearing import Heard, hear, hear_once
-from vibe_harness.corpora.audio import read_audio
+from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.records import Waveform
 

@@ -51,7 +51,7 @@ def all_of(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 for module in pkgutil.walk_packages(vibe_harness.__path__, "vibe_harness."):
     if module.name.startswith(("vibe_harness.cards.", "vibe_harness.corpora.", "vibe_harness.backends.",
-                               "vibe_harness.speech_sets.", "vibe_harness.pipeline.study")):  # fmt: skip
+                               "vibe_harness.speech_sets.", "vibe_harness.studies.study")):  # fmt: skip
         importlib.import_module(module.name)
 KINDS = [kind for base in (Card, Options) for kind in all_of(base) if kind.__module__.startswith("vibe_harness.")]
 

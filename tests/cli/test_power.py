@@ -39,7 +39,7 @@ def test_a_pilot_run_stands_for_the_corpus_and_must_have_asked_the_task(quick, t
 def test_speakers_are_exchanged_within_the_strata_that_the_corpus_declares(tmp_path):
     from vibe_harness.cards.loading import CardIndex
     from vibe_harness.corpora.manifest import Corpus
-    from vibe_harness.pipeline.power import task_power
+    from vibe_harness.planning.power import task_power
     from vibe_harness.records import Clip
 
     [task] = CardIndex().tasks(["candidate"])

@@ -183,7 +183,7 @@ def task_ps(results):
 def test_the_planted_shift_is_found_on_real_recordings(tmp_path):
     """At least 95 of 100 seeds, on both tasks, at the default strength: 48 recordings of 24 actors."""
     from vibe_harness import evaluate
-    from vibe_harness.pipeline.results import to_json
+    from vibe_harness.store.results import to_json
 
     found = [
         task_ps(to_json(*evaluate(
@@ -203,7 +203,7 @@ def test_without_a_shift_the_test_rejects_one_in_twenty(tmp_path):
     from scipy.stats import binom
 
     from vibe_harness import evaluate
-    from vibe_harness.pipeline.results import to_json
+    from vibe_harness.store.results import to_json
 
     found = [
         task_ps(to_json(*evaluate(

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import QuickCommand
-from tests.pipeline.test_run_folder import RUN, finished, vibe
+from tests.store.test_run_folder import RUN, finished, vibe
 from vibe_harness.cli.main import main
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.store.run_folder import RunFolder
 
 __all__ = ["finished", "vibe"]  # fixtures
 
@@ -110,7 +110,7 @@ def stopped_while(monkeypatch, vibe, place, *arguments):
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("vibe_harness.pipeline.prepare._heard", "stopped before anything was asked"),
+        ("vibe_harness.planning.prepare._heard", "stopped before anything was asked"),
         ("vibe_harness.pipeline.run._started", "stopped before anything was answered: nothing is kept"),
         ("vibe_harness.pipeline.run.read", "stopped. 12 answers are kept in new: the same command goes on from there"),
         ("vibe_harness.pipeline.run.score_run", "stopped. 12 answers and 12 readings are kept in new"),
@@ -124,10 +124,10 @@ def test_a_run_that_is_stopped_says_what_is_kept_at_each_stage(vibe, monkeypatch
 def test_a_study_that_is_stopped_says_what_is_kept(vibe, monkeypatch):
     study = "study: s\nmodels: [simulated]\ntasks: [advisory]\ncorpora: [m.csv]\n"
     (vibe.folder / "s.yaml").write_text(study, encoding="utf-8")
-    place = "vibe_harness.pipeline.study_folder.prepare"
+    place = "vibe_harness.studies.study_folder.prepare"
     assert "before anything was answered" in stopped_while(monkeypatch, vibe, place, "study", "s.yaml")
     monkeypatch.undo()
-    place = "vibe_harness.pipeline.study_folder.read"
+    place = "vibe_harness.studies.study_folder.read"
     assert "12 answers are kept in runs/s" in stopped_while(monkeypatch, vibe, place, "study", "s.yaml")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora.l2_arctic import FACTS
+from vibe_harness.corpora.importers.l2_arctic import FACTS
 
 SHARED = Path(os.environ.get("VIBE_SHARED", Path(__file__).parents[3] / "shared")) / "corpora"
 needs_recordings = pytest.mark.skipif(not SHARED.is_dir(), reason="the real recordings are not at hand")

@@ -10,12 +10,12 @@ import pytest
 import soundfile
 
 from tests.corpora.sounds import speechlike
-from vibe_harness.corpora import biasinear
-from vibe_harness.corpora.biasinear import PARTS, REVERSED
 from vibe_harness.corpora.card import load_corpus_card
-from vibe_harness.corpora.hub import HubRow, stream
-from vibe_harness.corpora.importing import IMPORTERS, counted
-from vibe_harness.corpora.preparing import prepare
+from vibe_harness.corpora.importers import biasinear
+from vibe_harness.corpora.importers.base import IMPORTERS, counted
+from vibe_harness.corpora.importers.biasinear import PARTS, REVERSED
+from vibe_harness.corpora.importers.hub import HubRow, stream
+from vibe_harness.corpora.prepare.prepare import prepare
 from vibe_harness.errors import UserError
 
 ACCENTS = {"en": ("American", "British", "Indian"), "zh": ("Beijing", "Northeastern"), "ko": ("Seoul", "Jeolla")}

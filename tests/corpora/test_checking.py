@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora import checking
-from vibe_harness.corpora.audio import BadAudio, CheckedAudio, Fault
-from vibe_harness.corpora.checking import check_clips, describe_faults
+from vibe_harness.corpora.audio import check as checking
+from vibe_harness.corpora.audio.check import check_clips, describe_faults
+from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, load_manifest
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 9\n"

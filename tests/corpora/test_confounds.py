@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vibe_harness.corpora.audio import CheckedAudio
+from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.confounds import Confound, confounds
 from vibe_harness.records import Clip
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vibe_harness.corpora.drawing import draw_clips, groups_of
+from vibe_harness.corpora.sampling import draw_clips, groups_of
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 

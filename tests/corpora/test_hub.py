@@ -10,11 +10,11 @@ import pytest
 import soundfile
 
 from tests.corpora.sounds import speechlike
-from vibe_harness.corpora import preparing
 from vibe_harness.corpora.card import load_corpus_card
-from vibe_harness.corpora.hub import HubRow, stream
-from vibe_harness.corpora.importing import IMPORTERS, Listing
-from vibe_harness.corpora.prepared_folder import Prepared
+from vibe_harness.corpora.importers.base import IMPORTERS, Listing
+from vibe_harness.corpora.importers.hub import HubRow, stream
+from vibe_harness.corpora.prepare import prepare as preparing
+from vibe_harness.corpora.prepare.folder import Prepared
 from vibe_harness.errors import UserError
 
 

@@ -13,9 +13,9 @@ import soundfile
 from tests.corpora.layouts import CREMA_ACTORS, SHARED, crema_d, l2_arctic, needs_recordings, saa
 from tests.corpora.sounds import speechlike, write
 from vibe_harness.corpora.card import Balance
-from vibe_harness.corpora.importing import IMPORTERS, Listing, counted
-from vibe_harness.corpora.l2_arctic import FACTS
-from vibe_harness.corpora.selecting import balanced
+from vibe_harness.corpora.importers.base import IMPORTERS, Listing, counted
+from vibe_harness.corpora.importers.l2_arctic import FACTS
+from vibe_harness.corpora.prepare.select import balanced
 from vibe_harness.errors import UserError
 
 

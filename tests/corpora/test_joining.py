@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vibe_harness.corpora.joining import joined
+from vibe_harness.corpora.audio.concat import joined
 from vibe_harness.errors import UserError
 from vibe_harness.records import Waveform
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vibe_harness.corpora import tables
+from vibe_harness.corpora import table_rows as tables
+from vibe_harness.corpora.group_names import plain
 from vibe_harness.corpora.manifest import METADATA, load_manifest
-from vibe_harness.corpora.spelling import plain
 from vibe_harness.errors import UserError
 
 ROWS = [

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.corpora.layouts import crema_d
-from vibe_harness.corpora import preparing
-from vibe_harness.corpora.audio import check_audio, decode
+from vibe_harness.corpora.audio.check import check_clips, describe_faults
+from vibe_harness.corpora.audio.decode import check_audio, decode
 from vibe_harness.corpora.card import Perturbation, load_corpus_card
-from vibe_harness.corpora.checking import check_clips, describe_faults
-from vibe_harness.corpora.importing import LeftOut
-from vibe_harness.corpora.perturbed_files import perturb_files
-from vibe_harness.corpora.perturbing import perturbed, swap_speakers
-from vibe_harness.corpora.preparing import prepare
+from vibe_harness.corpora.importers.base import LeftOut
+from vibe_harness.corpora.prepare import prepare as preparing
+from vibe_harness.corpora.prepare.perturb import perturbed, swap_speakers
+from vibe_harness.corpora.prepare.perturbed_files import perturb_files
+from vibe_harness.corpora.prepare.prepare import prepare
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip, Waveform

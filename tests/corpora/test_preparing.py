@@ -14,12 +14,13 @@ import pytest
 
 from tests.corpora.layouts import POINTER, SHARED, crema_d, l2_arctic, needs_recordings, saa
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora import check_cache, prepared_folder
-from vibe_harness.corpora.audio import read_audio
+from vibe_harness.corpora.audio import check_cache
+from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.corpora.card import load_corpus_card
-from vibe_harness.corpora.importing import counted
-from vibe_harness.corpora.prepared_folder import Prepared, locked, read_left_out
-from vibe_harness.corpora.preparing import prepare
+from vibe_harness.corpora.importers.base import counted
+from vibe_harness.corpora.prepare import folder as prepared_folder
+from vibe_harness.corpora.prepare.folder import Prepared, locked, read_left_out
+from vibe_harness.corpora.prepare.prepare import prepare
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 
@@ -177,7 +178,7 @@ def test_cards_that_will_not_do(tmp_path: Path, text: str, said: str) -> None:
 
 def test_every_card_that_comes_along_is_sound() -> None:
     from vibe_harness.corpora.card import corpus_cards
-    from vibe_harness.corpora.importing import IMPORTERS
+    from vibe_harness.corpora.importers.base import IMPORTERS
 
     cards = {name: load_corpus_card(name)[0] for name in corpus_cards()}
     assert {"crema-d", "l2-arctic", "l2-arctic-600", "speech-accent-archive", "spoken-stereoset", "biasinear"} <= set(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vibe_harness.corpora import sources
-from vibe_harness.corpora.sources import disk_error, open_source
+from vibe_harness.corpora.importers import sources
+from vibe_harness.corpora.importers.sources import disk_error, open_source
 from vibe_harness.errors import UserError
 
 

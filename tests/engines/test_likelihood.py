@@ -22,8 +22,8 @@ from transformers import AutoProcessor, Qwen2AudioForConditionalGeneration
 from tests.choice_corpora import quiz
 from tests.engines.test_tiny_checkpoint import CHATML, RATE, card, lines, tone
 from tests.tiny_checkpoint import build
-from vibe_harness.backends.hf import HFEngine
-from vibe_harness.backends.vllm import VLLMEngine
+from vibe_harness.backends.local.hf import HFEngine
+from vibe_harness.backends.local.vllm import VLLMEngine
 from vibe_harness.errors import UserError
 from vibe_harness.records import Generation, Option, Outcome, Request, Response
 

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from vibe_harness.backends.layout import joined
+from vibe_harness.backends.local.prompt_layout import joined
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.records import Generation, Request, Waveform
 

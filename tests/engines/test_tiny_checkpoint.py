@@ -30,10 +30,10 @@ from transformers import AutoTokenizer
 from tests.engines.serving import serving
 from tests.support import ROOT
 from tests.tiny_checkpoint import build, build_text
-from vibe_harness.backends.hf import HFEngine, HFInside
-from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.local.hf import HFEngine, HFInside
+from vibe_harness.backends.local.vllm import VLLMEngine, VLLMInside
 from vibe_harness.backends.preview import NOT_CHECKED, preview
-from vibe_harness.backends.vllm import VLLMEngine, VLLMInside
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import Layout, ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Generation, Outcome, Request, Response, Waveform

@@ -23,7 +23,7 @@ from tests.engines.serving import Serving, serving
 from tests.engines.test_tiny_checkpoint import RATE, limited, lines, requests, tone
 from tests.support import wait_until
 from tests.tiny_checkpoint import build
-from vibe_harness.backends.openai_server import OpenAIEngine
+from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import ModelCard
 
 CLIPS = 32

@@ -10,7 +10,7 @@ from vibe_harness.extraction.observe import observations
 from vibe_harness.extraction.parse import parse_answer
 from vibe_harness.extraction.rules import read_letter
 from vibe_harness.extraction.schema import answer_schema
-from vibe_harness.pipeline.questions import bound
+from vibe_harness.planning.prompts import bound
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
 
 [TASK] = CardIndex().tasks(["biasinear"])

@@ -99,10 +99,10 @@ def answer(data: bytes) -> None:
 
 def run_folder(data: bytes) -> None:
     """The run-folder readers: a finished run, one file of which holds other bytes. Byte 0 says which file."""
+    from vibe_harness.analysis.run_check import check_run
     from vibe_harness.errors import UserError
-    from vibe_harness.pipeline.run_check import check_run
-    from vibe_harness.pipeline.run_folder import RunFolder
-    from vibe_harness.pipeline.tables import read_frame
+    from vibe_harness.store.run_folder import RunFolder
+    from vibe_harness.store.run_tables import read_frame
 
     files = _finished()
     names = sorted(files)

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.frame_counts import speakers_of
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.ntvd import ntvd
 from vibe_harness.metrics.refusal_ntvd import refusal_ntvd
-from vibe_harness.metrics.registry import Settings
-from vibe_harness.metrics.tables import speakers_of
 
 SETTINGS = Settings(tau=1, permutations=199)
 

@@ -6,10 +6,10 @@ import pytest
 
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.balance import balance_of
+from vibe_harness.metrics.frame_counts import speakers_of
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.ntvd import ntvd
 from vibe_harness.metrics.refusal_ntvd import refusal_ntvd
-from vibe_harness.metrics.registry import Settings
-from vibe_harness.metrics.tables import speakers_of
 
 SETTINGS = Settings(tau=1, permutations=199, strata=("emotion",))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from vibe_harness.metrics.registry import METRICS, Settings
+from vibe_harness.metrics.metric import Settings
+from vibe_harness.metrics.registry import METRICS
 from vibe_harness.records import Score
 
 SETTINGS = Settings(permutations=50, conditions=("accent", "order"))

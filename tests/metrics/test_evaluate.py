@@ -11,7 +11,8 @@ from tests.card_folder import Folder
 from tests.metrics.frames import frame
 from vibe_harness.errors import UserError
 from vibe_harness.metrics import evaluation_module
-from vibe_harness.metrics.registry import Settings, find_metric
+from vibe_harness.metrics.metric import Settings
+from vibe_harness.metrics.registry import find_metric
 
 SCRIPT = """\
 import datasets

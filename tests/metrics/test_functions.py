@@ -7,9 +7,9 @@ import pytest
 
 from tests.metrics.frames import frame
 from vibe_harness.metrics.diversity import diversity
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.ntvd import ntvd
 from vibe_harness.metrics.refusal_ntvd import refusal_ntvd
-from vibe_harness.metrics.registry import Settings
 
 
 def as_read_from_a_run(made: pd.DataFrame) -> pd.DataFrame:

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.ntvd import ntvd
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.metrics.registry import Settings
 
 
 def stubborn(speakers=5, answers=40):

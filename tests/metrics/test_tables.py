@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.tables import Cells, speakers_of, strata_codes, value_counts
+from vibe_harness.metrics.frame_counts import Cells, speakers_of, strata_codes, value_counts
 
 
 def frame_of(rows):

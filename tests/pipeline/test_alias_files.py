@@ -9,8 +9,8 @@ import pytest
 from tests.card_folder import Folder
 from vibe_harness import evaluate
 from vibe_harness.pipeline import run as stages
-from vibe_harness.pipeline.results import Results
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.store.results import Results
+from vibe_harness.store.run_folder import RunFolder
 
 
 @pytest.fixture

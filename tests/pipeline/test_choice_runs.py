@@ -14,15 +14,15 @@ from tests.choice_corpora import Row, quiz, whole_stereoset
 from tests.corpora.test_biasinear import _layout as biasinear_layout
 from tests.support import needs_recordings
 from vibe_harness import evaluate
-from vibe_harness.corpora.audio import decode
+from vibe_harness.corpora.audio.decode import decode
 from vibe_harness.corpora.card import load_corpus_card
-from vibe_harness.corpora.preparing import prepare
+from vibe_harness.corpora.prepare.prepare import prepare
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.journal import read_journal
-from vibe_harness.pipeline.results import Results, TaskResult, read_results
-from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.records import Score, Waveform
+from vibe_harness.store.journal import read_journal
+from vibe_harness.store.results import Results, TaskResult, read_results
+from vibe_harness.store.run_folder import RunFolder
 
 KNOWS = {"knows": 1, "refusal_rate": 0, "breakage_rate": 0}
 

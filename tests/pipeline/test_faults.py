@@ -13,8 +13,8 @@ import pytest
 from tests.cli.conftest import tone
 from tests.cli.test_run import stored
 from tests.pipeline.faults import Starter, lose_power
-from vibe_harness.pipeline.run_check import check_run
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.analysis.run_check import check_run
+from vibe_harness.store.run_folder import RunFolder
 
 STARTS = 360  # of runs that something befalls, over all lanes: a number, so that no machine is too slow for the test
 LANES = 2

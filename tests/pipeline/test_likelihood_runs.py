@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 
 from tests.choice_corpora import quiz
-from tests.pipeline.test_questions import heard, row
-from vibe_harness.backends.likelihood import answer
+from tests.planning.test_prompts import heard, row
+from vibe_harness.backends.local.likelihood import answer
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import Sampling
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.plan import Plan
-from vibe_harness.pipeline.prepare import Question, prepare
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, read_results
 from vibe_harness.pipeline.run import run_all
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.planning.plan import Plan
+from vibe_harness.planning.prepare import Question, prepare
+from vibe_harness.progress import Progress
 from vibe_harness.records import Request, Response
+from vibe_harness.store.results import Results, read_results
+from vibe_harness.store.run_folder import RunFolder
 
 TOKENS = {label: (place,) for place, label in enumerate("ABCD")}
 MODEL = "hf:org/name"  # its engine is never opened: `Knowing` stands in its place

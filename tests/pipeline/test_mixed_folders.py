@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from tests.pipeline.test_run_folder import finished, lines, vibe
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.sums import write_sums
+from tests.store.test_run_folder import finished, lines, vibe
+from vibe_harness.store.checksums import write_sums
+from vibe_harness.store.run_folder import RunFolder
 
 __all__ = ["finished", "vibe"]  # fixtures
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support import ROOT
 from vibe_harness import evaluate
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.store.run_folder import RunFolder
 
 HOSTILE = (
     '<script>document.title = "taken over"</script><img src=x onerror="document.title=1">',

@@ -20,9 +20,7 @@ from scipy.stats import false_discovery_control, pearsonr, spearmanr
 from tests.cli.conftest import QuickCommand
 from tests.cli.conftest import quick as quick
 from vibe_harness import evaluate, score
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import GroupCoverage, Results, TaskResult
-from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.progress import Progress
 from vibe_harness.records import Score
 from vibe_harness.report.board import Board, build_board
 from vibe_harness.report.board_runs import Entry, read_entries
@@ -30,6 +28,8 @@ from vibe_harness.report.board_tables import as_csv, as_latex, as_markdown
 from vibe_harness.report.leaderboard import make_leaderboard
 from vibe_harness.report.relations import beside_choice, corpus_agreement, task_relations, tau_rows
 from vibe_harness.report.site import write_site
+from vibe_harness.store.results import GroupCoverage, Results, TaskResult
+from vibe_harness.store.run_folder import RunFolder, RunRecord
 
 GROUP = GroupCoverage(speakers=2, clips=4, requests=4, outcomes={"ok": 4}, readings={}, items_per_response={})
 M = 10_000

@@ -14,8 +14,8 @@ from tests.choice_corpora import quiz
 from tests.report.runs import HOSTILE, NAMES, hostile_run
 from vibe_harness import evaluate
 from vibe_harness.cli.main import main
-from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.report.run_page import write_run_page
+from vibe_harness.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page

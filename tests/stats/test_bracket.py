@@ -24,8 +24,8 @@ from vibe_harness.stats.bracket import (
     jackknife_error,
     largest_truth,
 )
-from vibe_harness.stats.chance import random_words
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, kept_values, ntvd, shift
+from vibe_harness.stats.rng import random_words
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
 from vibe_harness.stats.tables import Table
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from vibe_harness.stats.chance import picks, random_words
+from vibe_harness.stats.rng import picks, random_words
 
 
 def philox(key: tuple[int, int], counter: int) -> list[int]:

@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vibe_harness.stats.judged import cohen_kappa, paired_difference, share_right
+from vibe_harness.stats.judgment_agreement import cohen_kappa, paired_difference, share_right
 
 
 def judged_responses(seed: int = 4) -> tuple[np.ndarray, np.ndarray]:

@@ -16,10 +16,10 @@ from vibe_harness import evaluate
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.protocol import EXTRACTORS
-from vibe_harness.pipeline.journal import read_journal
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.sums import write_sums
 from vibe_harness.records import Extraction, Reading, Response
+from vibe_harness.store.checksums import write_sums
+from vibe_harness.store.journal import read_journal
+from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.validation.drawing import draw
 from vibe_harness.validation.sample import read_sample, write_sample
 

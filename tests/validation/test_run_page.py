@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser import violations
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.sums import write_sums
 from vibe_harness.report.run_page import write_run_page
+from vibe_harness.store.checksums import write_sums
+from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
 from vibe_harness.validation.sample import read_sample
 from vibe_harness.validation.scoring import keep_beside_runs, validate

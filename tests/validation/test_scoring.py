@@ -10,8 +10,8 @@ import pytest
 
 from tests.validation.conftest import claim, drawn, made_sample
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.run_folder import RunFolder
 from vibe_harness.records import Reading
+from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
 from vibe_harness.validation.results import RunValidation, read_run_validation, write_run_validation
 from vibe_harness.validation.sample import Sample, read_sample

@@ -13,7 +13,7 @@ from vibe_harness.cards.paths import find_file
 from vibe_harness.cards.spelling import fold
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
-from vibe_harness.pipeline.files import written_aside
+from vibe_harness.store.atomic_files import written_aside
 
 
 def add_aliases(task: Task, attribute: str, accepted: Mapping[str, str]) -> Path:

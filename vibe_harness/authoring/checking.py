@@ -16,11 +16,11 @@ from vibe_harness.cards.paths import find_file
 from vibe_harness.cards.spelling import fold
 from vibe_harness.cards.yaml_file import CardSource, read_card
 from vibe_harness.corpora.card import corpus_cards, load_corpus_card
-from vibe_harness.corpora.importing import IMPORTERS
+from vibe_harness.corpora.importers.base import IMPORTERS
 from vibe_harness.corpora.registry import corpus_manifests, find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.canonical import alike
-from vibe_harness.pipeline.score import metrics_of
+from vibe_harness.planning.preflight_checks import check_metrics
 from vibe_harness.registry import did_you_mean
 
 RESPONSE = "[a response, put in by the check]"
@@ -77,7 +77,7 @@ def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) ->
         findings += _attribute_findings(task, source)
         findings += _dimension_findings(task, source)
         try:
-            metrics_of([task], trust_remote_code=trust_remote_code)
+            check_metrics([task], trust_remote_code=trust_remote_code)
         except UserError as error:
             findings.append(Finding(source.place(["metrics"]), str(error).removeprefix(f"{card}: ")))
         if not faults:

@@ -9,18 +9,18 @@ from pathlib import Path
 from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ChoicePart
-from vibe_harness.corpora.audio import CheckedAudio
-from vibe_harness.corpora.checking import check_clips
+from vibe_harness.corpora.audio.check import check_clips
+from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import HarnessError
-from vibe_harness.pipeline.options import check_options
-from vibe_harness.pipeline.plan import HeardClip, Plan
-from vibe_harness.pipeline.prepare import Prepared, Question, asked_of
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results
 from vibe_harness.pipeline.run import run
-from vibe_harness.records import Clip, Reading
+from vibe_harness.planning.choice_rows import check_options
+from vibe_harness.planning.plan import Plan
+from vibe_harness.planning.prepare import Prepared, Question, asked_of
+from vibe_harness.progress import Progress
+from vibe_harness.records import CheckedClip, Clip, Reading
+from vibe_harness.store.results import Results
 
 CLIPS, DIMENSION, EXTRACTOR = 3, "gender", "rules"
 
@@ -43,7 +43,7 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
     model = with_overrides(index.model("simulated"), {"refusal_rate": 0, "breakage_rate": 0})
     corpus = _three_clips(task.card.choice)
     heard = [
-        HeardClip(clip, corpus.path(clip), audio.sha256, audio.duration_s)
+        CheckedClip(clip, corpus.path(clip), audio.sha256, audio.duration_s)
         for clip, audio in check_clips(corpus, corpus.clips)
         if isinstance(audio, CheckedAudio)
     ]

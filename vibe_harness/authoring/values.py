@@ -12,11 +12,10 @@ from rapidfuzz import fuzz, process, utils
 from vibe_harness.cards.schema import Attribute
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.canonical import Canonicaliser
-from vibe_harness.metrics.registry import GROUP_PREFIX
-from vibe_harness.pipeline.run_folder import RunFolder, TaskRecord
-from vibe_harness.pipeline.tables import column_names, read_frame
-from vibe_harness.records import Reading
+from vibe_harness.records import GROUP_PREFIX, Reading
 from vibe_harness.registry import did_you_mean
+from vibe_harness.store.run_folder import RunFolder, TaskRecord
+from vibe_harness.store.run_tables import column_names, read_frame
 
 ALIKE = 85.0  # of 100, by rapidfuzz's token_sort_ratio: near enough to ask a person, never to decide
 

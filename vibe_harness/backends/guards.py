@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import jsonschema
 
 from vibe_harness.backends.protocol import Backend
-from vibe_harness.backends.replies import costs_untold
+from vibe_harness.backends.remote.reply_limits import costs_untold
 from vibe_harness.cards.schema import Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Generation, Outcome, Request, Response

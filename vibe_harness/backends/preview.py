@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from vibe_harness.backends.layout import joined
-from vibe_harness.backends.processor import Processor
+from vibe_harness.backends.local.processor import Processor
+from vibe_harness.backends.local.prompt_layout import joined
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
 from vibe_harness.records import Generation, Request, Waveform

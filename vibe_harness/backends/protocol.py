@@ -59,10 +59,10 @@ BACKENDS: Registry[Engine] = Registry(
     "vibe_harness.backends",
     {
         "simulated": "vibe_harness.backends.simulated:SimulatedEngine",
-        "openai": "vibe_harness.backends.openai_server:OpenAIEngine",
-        "vllm": "vibe_harness.backends.vllm:VLLMEngine",
-        "hf": "vibe_harness.backends.hf:HFEngine",
-        "gemini": "vibe_harness.backends.gemini:GeminiEngine",
+        "openai": "vibe_harness.backends.remote.openai_server:OpenAIEngine",
+        "vllm": "vibe_harness.backends.local.vllm:VLLMEngine",
+        "hf": "vibe_harness.backends.local.hf:HFEngine",
+        "gemini": "vibe_harness.backends.remote.gemini:GeminiEngine",
     },
 )
 

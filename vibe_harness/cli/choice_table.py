@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vibe_harness.cards.schema import CHOICE
-from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
+from vibe_harness.store.results import TaskResult
 
 HEADINGS = ("", "value", "95 % interval", "without effect", "p")
 PERCENT = frozenset({"slifs", "slms", "slbs", "slbs_binomial", "parity_deviation", "choice_by_place", "accuracy"})

@@ -13,8 +13,8 @@ from vibe_harness.cli.output import echo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vibe_harness.pipeline.comparing import Compared, RunComparison
-    from vibe_harness.pipeline.gates import Gate
+    from vibe_harness.analysis.compare import Compared, RunComparison
+    from vibe_harness.analysis.gates import Gate
     from vibe_harness.stats.comparison import Comparison
 
 
@@ -56,10 +56,10 @@ def command(
 
     Exit code 1 where a gate is not held, or where the run cannot tell.
     """
-    from vibe_harness.pipeline.comparing import compare_runs
-    from vibe_harness.pipeline.gates import limit_gates, no_worse_gates
-    from vibe_harness.pipeline.results import read_scored
-    from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.analysis.compare import compare_runs
+    from vibe_harness.analysis.gates import limit_gates, no_worse_gates
+    from vibe_harness.store.results import read_scored
+    from vibe_harness.store.run_folder import RunFolder
 
     if len(runs) > 2 or (len(runs) == 2 and no_worse_than):
         raise click.UsageError("two runs are compared: give BEFORE and AFTER, or AFTER and --no-worse-than BEFORE")

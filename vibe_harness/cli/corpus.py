@@ -14,10 +14,10 @@ from vibe_harness.cli.output import echo
 from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
-    from vibe_harness.corpora.audio import CheckedAudio
-    from vibe_harness.corpora.checking import Checked
+    from vibe_harness.corpora.audio.check import Checked
+    from vibe_harness.corpora.audio.decode import CheckedAudio
     from vibe_harness.corpora.confounds import Confound
-    from vibe_harness.corpora.importing import LeftOut
+    from vibe_harness.corpora.importers.base import LeftOut
     from vibe_harness.corpora.manifest import Corpus
 
 
@@ -37,7 +37,7 @@ def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
     """Import the corpus of card NAME (or of a YAML file), so that --corpus NAME finds it."""
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.card import load_corpus_card
-    from vibe_harness.corpora.preparing import prepare
+    from vibe_harness.corpora.prepare.prepare import prepare
     from vibe_harness.corpora.registry import own_corpora
 
     card, path = load_corpus_card(name)
@@ -72,9 +72,9 @@ def list_corpora() -> None:
 )
 def show_corpus(name: str, figure: Path | None) -> None:
     """Clips, speakers, hours and groups of corpus NAME (or of a manifest), and what was left out and why."""
-    from vibe_harness.corpora.prepared_folder import read_left_out
+    from vibe_harness.corpora.prepare.folder import read_left_out
     from vibe_harness.corpora.registry import find_manifest
-    from vibe_harness.pipeline.files import check_replaced
+    from vibe_harness.store.atomic_files import check_replaced
 
     if figure:
         check_replaced(figure, ".svg")
@@ -96,7 +96,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     Exits with 1 where a clip cannot be used.
     """
     from vibe_harness.corpora.confounds import confounds
-    from vibe_harness.corpora.data_card import MOST_GROUPS, speaker_dimensions, why_not_compared
+    from vibe_harness.corpora.prepare.data_card import MOST_GROUPS, speaker_dimensions, why_not_compared
 
     corpus, checked = _checked(name, dimensions)
     good = _good(checked)
@@ -121,7 +121,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
 def show_lexicon(name: str, lexicon: Path | None) -> None:
     """Which sentences of corpus NAME (or of a manifest) hold a word on gender, age or race, and which word."""
     from vibe_harness.cli.terminal import print_table
-    from vibe_harness.corpora.lexicon import load_lexicon, words_found
+    from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
     from vibe_harness.corpora.registry import find_corpus
     from vibe_harness.library import library_root
 
@@ -161,9 +161,9 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
     Raises UserError before any clip is decoded where there is no such corpus, or it lacks one of the dimensions.
     """
     from vibe_harness.cli.terminal import TerminalProgress
-    from vibe_harness.corpora.checking import check_clips
-    from vibe_harness.corpora.drawing import groups_of
+    from vibe_harness.corpora.audio.check import check_clips
     from vibe_harness.corpora.registry import find_audio
+    from vibe_harness.corpora.sampling import groups_of
 
     corpus = find_audio(name)
     for dimension in dimensions:
@@ -173,15 +173,15 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
 
 
 def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
-    from vibe_harness.corpora.audio import CheckedAudio
+    from vibe_harness.corpora.audio.decode import CheckedAudio
 
     return {clip.file: result for clip, result in checked if isinstance(result, CheckedAudio)}
 
 
 def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
     """Print the clips that cannot be used; returns their number."""
-    from vibe_harness.corpora.audio import CheckedAudio
-    from vibe_harness.corpora.checking import describe_faults
+    from vibe_harness.corpora.audio.check import describe_faults
+    from vibe_harness.corpora.audio.decode import CheckedAudio
 
     told = describe_faults(corpus, checked, most=len(checked))
     if told:
@@ -191,8 +191,8 @@ def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
 
 def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: Sequence[LeftOut]) -> None:
     from vibe_harness.cli.terminal import print_table
-    from vibe_harness.corpora.data_card import all_confounds, group_rows
-    from vibe_harness.corpora.importing import counted
+    from vibe_harness.corpora.importers.base import counted
+    from vibe_harness.corpora.prepare.data_card import all_confounds, group_rows
 
     known = [audio[clip.file].duration_s for clip in corpus.clips if clip.file in audio]
     echo(
@@ -215,9 +215,9 @@ def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: S
 
 def _draw(corpus: Corpus, audio: Mapping[str, CheckedAudio], path: Path) -> None:
     """Draw the groups into an SVG. Raises UserError where it cannot be written."""
-    from vibe_harness.corpora.data_card import group_rows
-    from vibe_harness.pipeline.files import written_aside
+    from vibe_harness.corpora.prepare.data_card import group_rows
     from vibe_harness.report.figures import figure_svg, groups_figure
+    from vibe_harness.store.atomic_files import written_aside
 
     figure = groups_figure(f"{corpus.name}: clips by group", group_rows(corpus, audio))
     with written_aside(path) as aside:

@@ -10,8 +10,8 @@ from vibe_harness.cli.output import echo
 from vibe_harness.cli.terminal import print_json
 
 if TYPE_CHECKING:
-    from vibe_harness.pipeline.estimate import Estimate
-    from vibe_harness.pipeline.prepare import Prepared
+    from vibe_harness.planning.estimate import Estimate
+    from vibe_harness.planning.prepare import Prepared
 
 OWN_WORDS = "[what the model writes down of the clip]"
 
@@ -37,10 +37,10 @@ def show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
 
 def _described(prepared: Prepared) -> dict[str, Any]:
     from vibe_harness.extraction.opening import find_extractor
-    from vibe_harness.pipeline.estimate import estimate_extractor, estimate_model
-    from vibe_harness.pipeline.generate import answered
-    from vibe_harness.pipeline.run_folder import RunFolder
-    from vibe_harness.pipeline.words import in_words
+    from vibe_harness.modality import in_words
+    from vibe_harness.planning.estimate import estimate_extractor, estimate_model
+    from vibe_harness.store.responses import answered
+    from vibe_harness.store.run_folder import RunFolder
 
     plan = prepared.plan
     done = answered(RunFolder(prepared.folder).responses, plan.places())

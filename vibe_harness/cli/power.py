@@ -47,8 +47,8 @@ def command(
 ) -> None:
     """Say which nTVD a corpus can show for a task, and how surely, before any model is asked."""
     from vibe_harness import api
-    from vibe_harness.pipeline.files import check_replaced, written_aside
     from vibe_harness.report.figures import power_svg
+    from vibe_harness.store.atomic_files import check_replaced, written_aside
 
     if figure:
         check_replaced(figure, ".svg")

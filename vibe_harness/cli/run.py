@@ -110,11 +110,11 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
     from vibe_harness.cli.dry_run import show_dry_run
     from vibe_harness.cli.stopping import UNASKED, kept_words, when_stopped
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
-    from vibe_harness.pipeline.prepare import Question, prepare
-    from vibe_harness.pipeline.results import to_json
     from vibe_harness.pipeline.run import run_all
-    from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.planning.prepare import Question, prepare
     from vibe_harness.report.run_page import write_run_page
+    from vibe_harness.store.results import to_json
+    from vibe_harness.store.run_folder import RunFolder
 
     progress = TerminalProgress()
     with when_stopped(lambda: UNASKED):

@@ -20,9 +20,9 @@ def command(run: Path, trust_remote_code: bool, as_json: bool) -> int:
 
     Needs neither model nor corpus and writes nothing. Exits with 0 where the folder is whole, with 1 where it is not.
     """
+    from vibe_harness.analysis.run_check import check_run
     from vibe_harness.cli.terminal import TerminalProgress, print_json
-    from vibe_harness.pipeline.run_check import check_run
-    from vibe_harness.pipeline.run_folder import RunFolder
+    from vibe_harness.store.run_folder import RunFolder
 
     checked = check_run(RunFolder(run), TerminalProgress(), trust_remote_code=trust_remote_code)
     if as_json:

@@ -38,9 +38,9 @@ def command(
     """Score the run folder RUN again; the scores replace those in its results.json."""
     from vibe_harness import api
     from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
-    from vibe_harness.pipeline.results import to_json
-    from vibe_harness.pipeline.run_folder import RunFolder
-    from vibe_harness.pipeline.sums import changed_files
+    from vibe_harness.store.checksums import changed_files
+    from vibe_harness.store.results import to_json
+    from vibe_harness.store.run_folder import RunFolder
 
     folder = RunFolder(run)
     folder.record()  # a folder that is no run is told first

@@ -30,9 +30,9 @@ def when_stopped(words: Callable[[], str]) -> Iterator[None]:
 
 def kept_words(folders: Sequence[Path], where: object) -> str:
     """What run folders keep of a command that was stopped: "stopped. 12 answers are kept in OUT: ..."."""
-    from vibe_harness.pipeline.journal import journal_lines
-    from vibe_harness.pipeline.run_folder import RunFolder
     from vibe_harness.records import Outcome
+    from vibe_harness.store.journal import journal_lines
+    from vibe_harness.store.run_folder import RunFolder
 
     counts = {"transcriptions": 0, "answers": 0, "readings": 0}
     for folder in map(RunFolder, folders):

@@ -16,7 +16,7 @@ from vibe_harness.cli.options import parse_model_args
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
-    from vibe_harness.pipeline.study import Progressed
+    from vibe_harness.studies.study import Progressed
 
 
 def _shard(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int]:
@@ -64,8 +64,8 @@ def command(
     """
     from vibe_harness.cli.stopping import kept_words, when_stopped
     from vibe_harness.cli.terminal import TerminalProgress, print_json
-    from vibe_harness.pipeline.study import cells_of, progress_of, read_study, shard_of
-    from vibe_harness.pipeline.study_folder import StudyFolder, run_cells
+    from vibe_harness.studies.study import cells_of, progress_of, read_study, shard_of
+    from vibe_harness.studies.study_folder import StudyFolder, run_cells
 
     asked = read_study(study)
     output = output_path or Path("runs") / asked.study
@@ -97,8 +97,8 @@ def command(
 def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: bool) -> None:
     """Set the runs that are done beside one another."""
     from vibe_harness.cli.terminal import TerminalProgress
-    from vibe_harness.pipeline.run_folder import RunFolder
     from vibe_harness.report.leaderboard import make_leaderboard
+    from vibe_harness.store.run_folder import RunFolder
 
     done = [one.cell.folder for one in found if one.state == "done"]
     runs = [folder for folder in done if include_simulated or not RunFolder(folder).record().model.simulated]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cli.output import StandardError, echo, plain, write
-from vibe_harness.pipeline.progress import Progress
+from vibe_harness.progress import Progress
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from vibe_harness.pipeline.results import Results, TaskResult
     from vibe_harness.records import Score
+    from vibe_harness.store.results import Results, TaskResult
 
 
 MOST_VALUES = 3

@@ -11,8 +11,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from vibe_harness.corpora.audio import CheckedAudio
-from vibe_harness.corpora.drawing import groups_of
+from vibe_harness.corpora.audio.decode import CheckedAudio
+from vibe_harness.corpora.sampling import groups_of
 from vibe_harness.records import Clip
 
 # A difference is warned of from a medium effect (Cohen 1988) when chance alone gives one like it less than once in

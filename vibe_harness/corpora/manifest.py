@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from vibe_harness.corpora.spelling import plain
-from vibe_harness.corpora.tables import Row, parquet_metadata, read_rows
+from vibe_harness.corpora.group_names import plain
+from vibe_harness.corpora.table_rows import Row, parquet_metadata, read_rows
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean

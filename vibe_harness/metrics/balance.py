@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vibe_harness.metrics.registry import Settings
-from vibe_harness.metrics.tables import Speakers, strata_codes, stratum_of
+from vibe_harness.metrics.frame_counts import Speakers, strata_codes, stratum_of
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.stats.engine import MOST_STRATA
 from vibe_harness.stats.permutation import permutation_tests
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vibe_harness.metrics.registry import GROUP_PREFIX, Metric, Settings
-from vibe_harness.records import Outcome, Score
+from vibe_harness.metrics.metric import Metric, Settings
+from vibe_harness.records import GROUP_PREFIX, Outcome, Score
 from vibe_harness.stats.consistency import (
     Answers,
     Floats,

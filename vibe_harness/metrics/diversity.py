@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from vibe_harness.metrics.registry import Metric, Settings
-from vibe_harness.metrics.tables import attributes_of, items_of, speakers_of, value_counts
+from vibe_harness.metrics.frame_counts import attributes_of, items_of, speakers_of, value_counts
+from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.records import Score
 from vibe_harness.stats.diversity import diversity as diversity_of
 from vibe_harness.stats.diversity import identical_share

@@ -18,8 +18,8 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import EVALUATE, Metric, Settings
-from vibe_harness.metrics.tables import attributes_of, items_of
+from vibe_harness.metrics.frame_counts import attributes_of, items_of
+from vibe_harness.metrics.metric import EVALUATE, Metric, Settings
 from vibe_harness.records import Score
 
 if TYPE_CHECKING:

@@ -18,8 +18,10 @@ import pandas as pd
 
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.evaluate_metric import COLUMNS
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.metrics.registry import GROUP_PREFIX, METRICS, Settings
+from vibe_harness.metrics.registry import METRICS
+from vibe_harness.records import GROUP_PREFIX
 
 LISTS = ("raw", "values")
 

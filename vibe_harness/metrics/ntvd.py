@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vibe_harness.metrics.balance import Balance, balance_of
-from vibe_harness.metrics.published import published_tests
-from vibe_harness.metrics.registry import Metric, Settings
-from vibe_harness.metrics.tables import (
+from vibe_harness.metrics.frame_counts import (
     Cells,
     Counts,
     Speakers,
@@ -20,6 +18,8 @@ from vibe_harness.metrics.tables import (
     speakers_of,
     strata_codes,
 )
+from vibe_harness.metrics.metric import Metric, Settings
+from vibe_harness.metrics.published import published_tests
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket

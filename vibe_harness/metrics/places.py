@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vibe_harness.metrics.registry import Metric, Settings
+from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.records import Score
 from vibe_harness.stats.clusters import clustered_mean
 

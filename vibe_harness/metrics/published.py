@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import Settings
-from vibe_harness.metrics.tables import Counts, Speakers, items_of
+from vibe_harness.metrics.frame_counts import Counts, Speakers, items_of
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.registry import did_you_mean
 from vibe_harness.stats.permutation import PermutationTest, permutation_test
 

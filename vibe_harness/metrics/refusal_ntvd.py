@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vibe_harness.metrics.balance import balance_of
+from vibe_harness.metrics.frame_counts import Cells, speakers_of, strata_codes
+from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.metrics.ntvd import permuted_words, tested_score
-from vibe_harness.metrics.registry import Metric, Settings
-from vibe_harness.metrics.tables import Cells, speakers_of, strata_codes
 from vibe_harness.records import Outcome, Reading, Score
 from vibe_harness.stats.permutation import permutation_test
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vibe_harness.metrics.registry import Metric, Settings
+from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.records import Outcome, Score
 from vibe_harness.stats.clusters import ClusteredMean, clustered_mean, deviation_floor
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.digest import digest
-from vibe_harness.corpora.audio import read_audio
-from vibe_harness.pipeline.generate import final_responses
-from vibe_harness.pipeline.ids import Planned
-from vibe_harness.pipeline.plan import Plan
-from vibe_harness.pipeline.words import TRANSCRIBE, TRANSCRIPTION_TOKENS, in_words
+from vibe_harness.corpora.audio.decode import read_audio
+from vibe_harness.modality import TRANSCRIBE, TRANSCRIPTION_TOKENS, in_words
+from vibe_harness.planning.plan import Plan
 from vibe_harness.records import Generation, Outcome, Request, Response
+from vibe_harness.store.request_ids import Planned
+from vibe_harness.store.responses import final_responses
 
 
 def transcribing(plan: Plan) -> Iterator[Request]:

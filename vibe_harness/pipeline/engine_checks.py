@@ -10,13 +10,12 @@ from typing import Any
 from vibe_harness.backends.guards import batch_differences
 from vibe_harness.backends.hearing_check import check_hearing
 from vibe_harness.backends.protocol import Backend
-from vibe_harness.corpora.audio import read_audio
-from vibe_harness.pipeline.extract import READABLE
-from vibe_harness.pipeline.generate import final_responses
-from vibe_harness.pipeline.ids import Planned
-from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.plan import Plan
-from vibe_harness.pipeline.run_folder import BATCH_CHECK, HEARING_CHECK, RunFolder
+from vibe_harness.corpora.audio.decode import read_audio
+from vibe_harness.planning.plan import Plan
+from vibe_harness.store.journal import Journal, read_journal
+from vibe_harness.store.request_ids import Planned
+from vibe_harness.store.responses import READABLE, final_responses
+from vibe_harness.store.run_folder import BATCH_CHECK, HEARING_CHECK, RunFolder
 
 
 def note_engine(folder: RunFolder, role: str, description: Mapping[str, Any]) -> None:

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.observe import observations
-from vibe_harness.metrics.registry import GROUP_PREFIX
-from vibe_harness.pipeline.extract import READABLE, ExtractionKeys, stored_extraction
-from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.generate import final_responses
-from vibe_harness.pipeline.ids import Ids, Planned
-from vibe_harness.pipeline.journal import read_journal_offsets
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.tables import BATCH
-from vibe_harness.records import Clip, Observation, Outcome, Response
+from vibe_harness.records import GROUP_PREFIX, Clip, Observation, Outcome, Response
+from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.extractions import ExtractionKeys, stored_extraction
+from vibe_harness.store.journal import read_journal_offsets
+from vibe_harness.store.request_ids import Ids, Planned
+from vibe_harness.store.responses import READABLE, final_responses
+from vibe_harness.store.run_folder import RunFolder
+from vibe_harness.store.run_tables import BATCH
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,19 +16,21 @@ from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.pipeline.cascade import Worded, transcribing, transcriptions
 from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once, note_engine
-from vibe_harness.pipeline.extract import ExtractionKeys, extract, extracted, unread
-from vibe_harness.pipeline.generate import answered, generate, served_model
-from vibe_harness.pipeline.ids import Planned
-from vibe_harness.pipeline.journal import drop_torn_tail
+from vibe_harness.pipeline.extract import extract
+from vibe_harness.pipeline.generate import generate
 from vibe_harness.pipeline.observe import write_observations
-from vibe_harness.pipeline.plan import places
-from vibe_harness.pipeline.prepare import Prepared, record_of, settings_of
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.questions import bound
-from vibe_harness.pipeline.results import Results, keep_results
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.pipeline.score import score_run
-from vibe_harness.pipeline.tables import write_clips, write_requests
+from vibe_harness.planning.plan import places
+from vibe_harness.planning.prepare import Prepared, record_of, settings_of
+from vibe_harness.planning.prompts import bound
+from vibe_harness.progress import Progress
+from vibe_harness.scoring.score import score_run
+from vibe_harness.store.extractions import ExtractionKeys, extracted, pending_extractions
+from vibe_harness.store.journal import drop_torn_tail
+from vibe_harness.store.request_ids import Planned
+from vibe_harness.store.responses import answered, served_model
+from vibe_harness.store.results import Results, keep_results
+from vibe_harness.store.run_folder import RunFolder
+from vibe_harness.store.run_tables import write_clips, write_requests
 
 T = TypeVar("T", Backend, Extractor)
 
@@ -172,7 +174,7 @@ def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Seq
         place = planned.get(request)
         return bound(own[task], place[1], clips[place[2]]) if place else own[task]
 
-    waiting = sum(1 for _ in unread(folder.responses, planned, done, keys))
+    waiting = sum(1 for _ in pending_extractions(folder.responses, planned, done, keys))
     if waiting:  # otherwise the extractor need not start
         with (
             progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
@@ -182,7 +184,9 @@ def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Seq
             ) as extractor,
         ):
             note_engine(folder, "extractor", extractor.describe())
-            extract(unread(folder.responses, planned, done, keys), task_of, extractor, folder.extractions, tick)
+            extract(
+                pending_extractions(folder.responses, planned, done, keys), task_of, extractor, folder.extractions, tick
+            )
     write_observations(folder, clips, planned, keys, own)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from vibe_harness.analysis.model_labels import flat
 from vibe_harness.cards.digest import digest
-from vibe_harness.pipeline.naming import flat
-from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.report.board_runs import Entry, LeftOut, model_labels
 from vibe_harness.report.html import digits_of
 from vibe_harness.report.stars import Family, family_of, stars, tested
+from vibe_harness.store.results import TaskResult
 
 MAIN = "ntvd"
 _DIGEST = re.compile("[0-9a-f]{32}")

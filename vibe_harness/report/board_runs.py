@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vibe_harness.analysis.model_labels import told_apart
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.naming import told_apart
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import Results, read_scored, to_json
-from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
+from vibe_harness.progress import Progress
 from vibe_harness.records import Outcome
+from vibe_harness.store.results import Results, read_scored, to_json
+from vibe_harness.store.run_folder import RunFolder, RunRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vibe_harness.pipeline.files import written_aside
 from vibe_harness.report.board import Block, Cell
 from vibe_harness.report.run_page import Shift
+from vibe_harness.store.atomic_files import written_aside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from vibe_harness.corpora.data_card import GroupRow
+    from vibe_harness.corpora.prepare.data_card import GroupRow
     from vibe_harness.stats.power import Power
 
 INK = "#1b1b1b"

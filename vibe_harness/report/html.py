@@ -11,8 +11,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
+from vibe_harness.store.results import TaskResult
 
 FOLDER = Path(__file__).with_name("templates")
 SETTINGS = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.progress import Progress
+from vibe_harness.progress import Progress
 from vibe_harness.report.board import build_board
 from vibe_harness.report.board_runs import LeftOut, read_entries
 from vibe_harness.report.published import published_beside, published_blocks

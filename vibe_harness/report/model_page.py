@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.report.board import MAIN, Block, Board, Cell, Row
 from vibe_harness.report.board_runs import Entry
@@ -21,6 +20,7 @@ from vibe_harness.report.html import (
     shift_words,
     value_words,
 )
+from vibe_harness.store.results import TaskResult
 
 SHIFTS = 3  # values told for each attribute
 

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from vibe_harness.cards.digest import digest
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import read_scored
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.progress import Progress
 from vibe_harness.report.figures import distribution_figure, save_figure
 from vibe_harness.report.run_page import shifts_of
+from vibe_harness.store.results import read_scored
+from vibe_harness.store.run_folder import RunFolder
 
 
 def write_run_figures(folder: RunFolder, output: Path, progress: Progress) -> list[Path]:

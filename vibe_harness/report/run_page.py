@@ -10,16 +10,16 @@ from typing import Any
 
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import METRICS
-from vibe_harness.pipeline.files import check_replaced, written_aside
-from vibe_harness.pipeline.journal import read_journal
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.results import NO_SCORES, Results, TaskResult, read_scored
-from vibe_harness.pipeline.run_folder import HEARING_CHECK, RunFolder, RunRecord
+from vibe_harness.progress import Progress
 from vibe_harness.records import Score
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.stars import Family, family_of, stars, tested, wholes
 from vibe_harness.stats.adjust import ALPHA
+from vibe_harness.store.atomic_files import check_replaced, written_aside
+from vibe_harness.store.journal import read_journal
+from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_scored
+from vibe_harness.store.run_folder import HEARING_CHECK, RunFolder, RunRecord
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
 MAX_VALUES = 12  # values of an attribute that are drawn

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import GROUP_PREFIX
-from vibe_harness.pipeline.journal import read_journal
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
-from vibe_harness.pipeline.tables import column_names, count_requests, rows_of
-from vibe_harness.records import Outcome, Reading
+from vibe_harness.progress import Progress
+from vibe_harness.records import GROUP_PREFIX, Outcome, Reading
+from vibe_harness.store.journal import read_journal
+from vibe_harness.store.run_folder import RunFolder, RunRecord
+from vibe_harness.store.run_tables import column_names, count_requests, rows_of
 
 PACK_ANSWERS = 250  # texts that are unpacked together, when one of them is looked at
 PACK_LETTERS = 300_000

@@ -11,9 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from vibe_harness.cards.digest import digest
-from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.progress import Progress
 from vibe_harness.report.board import Board, Cell
 from vibe_harness.report.board_runs import Entry
 from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
@@ -29,6 +27,8 @@ from vibe_harness.report.relations import (
 )
 from vibe_harness.report.run_page import write_run_page
 from vibe_harness.stats.agreement import TAUS
+from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.run_folder import RunFolder
 
 FILES = ("leaderboard.csv", "leaderboard.json", "leaderboard.md", "leaderboard.tex")
 

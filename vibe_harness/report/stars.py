@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.results import TaskResult
 from vibe_harness.records import Score
 from vibe_harness.stats.adjust import adjusted
+from vibe_harness.store.results import TaskResult
 
 BESIDE = ("refusal_ntvd", "diversity")  # metrics told beside a task's own figures
 LEVELS = ((0.001, "**"), (0.05, "*"))  # those of VIBE, version 1, Table 1

@@ -12,14 +12,14 @@ from filelock import FileLock, Timeout
 
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import clear_aside, written_aside
-from vibe_harness.pipeline.generate import Tick
+from vibe_harness.progress import Tick
 from vibe_harness.speech_sets.card import PART, SpeechSet
 from vibe_harness.speech_sets.rating import draw, rated, write_sheet
 from vibe_harness.speech_sets.recognition import open_recogniser, transcripts
 from vibe_harness.speech_sets.screening import screened, shares, write_screening
 from vibe_harness.speech_sets.synthesis import SpokenClip, open_voice, spoken_clips
 from vibe_harness.speech_sets.texts import spoken_texts, write_review
+from vibe_harness.store.atomic_files import clear_aside, written_aside
 
 REVIEW, MANIFEST, SCREENING, RATING = TABLES = ("review.csv", "manifest.csv", "screening.csv", "rating.csv")
 Stage = Callable[[str, int], AbstractContextManager[Tick]]

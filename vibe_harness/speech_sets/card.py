@@ -15,7 +15,7 @@ from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
 from vibe_harness.cards.validating import validated
 from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.manifest import KNOWN
-from vibe_harness.corpora.tables import read_rows
+from vibe_harness.corpora.table_rows import read_rows
 from vibe_harness.errors import UserError
 from vibe_harness.registry import did_you_mean
 

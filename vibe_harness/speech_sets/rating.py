@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vibe_harness.cards.digest import digest
+from vibe_harness.csv_sheets import ENCODING, filled_rows, inert
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.sheets import ENCODING, filled_rows, inert
 from vibe_harness.speech_sets.card import Rating
 from vibe_harness.speech_sets.screening import BINS, Screened
+from vibe_harness.store.atomic_files import written_aside
 
 RATINGS = ("correct", "acceptable", "incorrect")
 COLUMNS = ("language", "bin", "file", "said", "rating", "sha256")

@@ -9,20 +9,20 @@ from typing import Any, Protocol
 
 from pydantic import Field
 
-from vibe_harness.backends.audio import wav_bytes
-from vibe_harness.backends.keys import hidden, kept_words, read_key
 from vibe_harness.backends.protocol import Options, checked_options
-from vibe_harness.backends.replies import LONGEST_TEXT, UNREADABLE, failed
+from vibe_harness.backends.remote.api_keys import hidden, kept_words, read_key
+from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, UNREADABLE, failed
+from vibe_harness.backends.request_audio import wav_bytes
 from vibe_harness.cards.digest import digest
-from vibe_harness.corpora.audio import read_audio
+from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.errors import EngineError, UserError
-from vibe_harness.pipeline.generate import Tick
-from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.progress import Tick
 from vibe_harness.records import Waveform
 from vibe_harness.registry import Registry
 from vibe_harness.speech_sets.card import Recognition
 from vibe_harness.speech_sets.server_voices import open_client
 from vibe_harness.speech_sets.synthesis import SpokenClip
+from vibe_harness.store.journal import Journal, read_journal
 
 RATE = 16_000  # Hz; what recognisers are trained on
 

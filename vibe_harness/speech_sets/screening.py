@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from vibe_harness.csv_sheets import inert
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.sheets import inert
 from vibe_harness.speech_sets.synthesis import SpokenClip
+from vibe_harness.store.atomic_files import written_aside
 
 # BiasInEar, section 2.2: 0, (0, 0.2], (0.2, 0.6], > 0.6.
 BINS = ("0", "0 to 0.2", "0.2 to 0.6", "over 0.6")

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from vibe_harness.backends.keys import hidden, read_key
 from vibe_harness.backends.protocol import Options
-from vibe_harness.backends.replies import GOOGLE, LONGEST_SPEECH, MISREAD, UNREADABLE, failed
+from vibe_harness.backends.remote.api_keys import hidden, read_key
+from vibe_harness.backends.remote.reply_limits import GOOGLE, LONGEST_SPEECH, MISREAD, UNREADABLE, failed
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Waveform
 
@@ -90,7 +90,7 @@ class GeminiVoice:
             raise UserError(
                 "the synthesizer 'gemini' needs the google-genai package: pip install 'vibe-harness[gemini]'"
             ) from None
-        from vibe_harness.backends.transport import client_arguments
+        from vibe_harness.backends.remote.transport import client_arguments
 
         self._settings = settings
         self._key = read_key(settings.api_key_env)
@@ -135,7 +135,7 @@ def open_client(base_url: str, api_key_env: str | None, timeout_s: float, longes
         import openai
     except ImportError:
         raise UserError(f"the {who} needs the openai package: pip install 'vibe-harness[openai]'") from None
-    from vibe_harness.backends.transport import client_arguments
+    from vibe_harness.backends.remote.transport import client_arguments
 
     return openai.OpenAI(
         base_url=base_url,

@@ -11,18 +11,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from vibe_harness.backends.audio import wav_bytes
 from vibe_harness.backends.protocol import Options, checked_options
+from vibe_harness.backends.request_audio import wav_bytes
 from vibe_harness.cards.digest import digest
-from vibe_harness.corpora.audio import waveform_hash
+from vibe_harness.corpora.audio.decode import waveform_hash
 from vibe_harness.errors import EngineError, UserError
-from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.generate import Tick
-from vibe_harness.pipeline.journal import Journal, read_journal
+from vibe_harness.progress import Tick
 from vibe_harness.records import Waveform
 from vibe_harness.registry import Registry
 from vibe_harness.speech_sets.card import SpeechSet, Voice
 from vibe_harness.speech_sets.texts import SpokenText
+from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.journal import Journal, read_journal
 
 QUIETEST = 0.001  # of full scale: under it there is nothing to hear
 RATES = (4_000, 384_000)  # Hz; a server that names another rate than these does not speak
@@ -62,7 +62,7 @@ class SpokenClip:
     text: SpokenText
     voice: Voice
     file: str  # below the set's folder
-    sha256: str  # of the waveform, see corpora.audio.waveform_hash
+    sha256: str  # of the waveform, see corpora.audio.decode.waveform_hash
     seconds: float
 
 

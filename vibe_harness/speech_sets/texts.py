@@ -14,13 +14,13 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.cards.templates import TemplateSet
+from vibe_harness.csv_sheets import ENCODING, filled_rows, inert
 from vibe_harness.errors import EngineError, UserError
-from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.generate import Tick
-from vibe_harness.pipeline.journal import Journal, read_journal
-from vibe_harness.pipeline.sheets import ENCODING, filled_rows, inert
+from vibe_harness.progress import Tick
 from vibe_harness.records import Generation, Outcome, Request, Response
 from vibe_harness.speech_sets.card import SpeechSet, SpeechSetCard
+from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.journal import Journal, read_journal
 
 VARIABLES = frozenset({"text", "part", "row"})
 SCHEMA = {

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.chance import Words, picks, random_words
+from vibe_harness.stats.rng import Words, picks, random_words
 
 Codes = NDArray[np.int64]
 

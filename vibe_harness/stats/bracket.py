@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vibe_harness.stats.assignments import Codes, Design
-from vibe_harness.stats.chance import Words, picks, random_words
 from vibe_harness.stats.ntvd import Floats, shift, standardised
+from vibe_harness.stats.rng import Words, picks, random_words
 from vibe_harness.stats.tables import Table
 
 SPLITS = 20

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vibe_harness.stats.chance import picks, random_words
+from vibe_harness.stats.rng import picks, random_words
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

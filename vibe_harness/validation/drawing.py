@@ -11,20 +11,18 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vibe_harness.analysis.model_labels import told_apart
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.extraction.observe import observations
 from vibe_harness.extraction.opening import find_extractor, open_extractor
-from vibe_harness.metrics.registry import GROUP_PREFIX
-from vibe_harness.pipeline.extract import READABLE
-from vibe_harness.pipeline.generate import final_responses
-from vibe_harness.pipeline.ids import Place, Planned
-from vibe_harness.pipeline.naming import told_apart
-from vibe_harness.pipeline.progress import Progress
-from vibe_harness.pipeline.run_folder import RunFolder, RunRecord
-from vibe_harness.pipeline.sums import check_sums
-from vibe_harness.records import Clip, Outcome, Reading, Response
+from vibe_harness.progress import Progress
+from vibe_harness.records import GROUP_PREFIX, Clip, Outcome, Reading, Response
+from vibe_harness.store.checksums import check_sums, run_digest
+from vibe_harness.store.request_ids import Place, Planned
+from vibe_harness.store.responses import READABLE, final_responses
+from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, SampledRun, SampledTask
 
 if TYPE_CHECKING:
@@ -323,8 +321,3 @@ def _sampled(run: _Run, folder: Path, label: str) -> SampledRun:
         simulated=run.record.model.simulated,
         extractor=_label(run.record.extractor),
     )
-
-
-def run_digest(folder: RunFolder) -> str:
-    """Digest of what a run asked and of how it is read: its cards with their templates and alias files."""
-    return digest([folder.question(), [task.digest for task in folder.record().tasks]])

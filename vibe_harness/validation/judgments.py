@@ -14,7 +14,7 @@ from typing import Any
 import filelock
 
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.journal import Journal, journal_lines
+from vibe_harness.store.journal import Journal, journal_lines
 from vibe_harness.validation.sample import Claim, Sample
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")

@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
-from vibe_harness.pipeline.files import read_document, write_json
-from vibe_harness.pipeline.run_folder import RunFolder
+from vibe_harness.store.atomic_files import read_document, write_json
+from vibe_harness.store.checksums import run_digest
+from vibe_harness.store.run_folder import RunFolder
 
 FORMAT = 1
 FILE = "validation.json"
@@ -178,8 +179,6 @@ class RunValidation:
 
     def stale(self, run: RunFolder) -> str | None:
         """Why this says nothing of the run as it is now; None where it does."""
-        from vibe_harness.validation.drawing import run_digest
-
         if self.run == run_digest(run):
             return None
         return "judged before the run's question, cards or alias files changed: sample and judge it again"

@@ -12,8 +12,8 @@ from pydantic import TypeAdapter
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import Attribute
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import read_document, write_json
 from vibe_harness.records import Reading
+from vibe_harness.store.atomic_files import read_document, write_json
 
 FORMAT = 1
 JUDGED = (Reading.VALUE, Reading.UNKNOWN, Reading.NONE)  # what an extractor says; the rest are failures to say anything

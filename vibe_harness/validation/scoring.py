@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import fmean
 
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.run_folder import RunFolder
-from vibe_harness.stats.judged import cohen_kappa, paired_difference, share_right
-from vibe_harness.validation.drawing import run_digest
+from vibe_harness.stats.judgment_agreement import cohen_kappa, paired_difference, share_right
+from vibe_harness.store.checksums import run_digest
+from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.validation.judgments import Judgment, Verdict
 from vibe_harness.validation.results import (
     FORMAT,

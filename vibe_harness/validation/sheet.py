@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vibe_harness.csv_sheets import ENCODING, inert
 from vibe_harness.errors import UserError
-from vibe_harness.pipeline.files import written_aside
-from vibe_harness.pipeline.sheets import ENCODING, inert
 from vibe_harness.records import Reading
+from vibe_harness.store.atomic_files import written_aside
 from vibe_harness.validation.judgments import Judgment, Verdict
 from vibe_harness.validation.sample import Claim, Sample
 

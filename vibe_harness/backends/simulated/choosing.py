@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from vibe_harness.backends.simulated.chance import Chance
+from vibe_harness.backends.simulated.seeded_choice import Chance
 from vibe_harness.records import Option
 
 FORMS = (

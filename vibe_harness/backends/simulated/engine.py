@@ -9,13 +9,13 @@ from functools import lru_cache
 import numpy as np
 from pydantic import Field, NonNegativeFloat
 
-from vibe_harness.backends.audio import pieces_of
 from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.request_audio import pieces_of
 from vibe_harness.backends.simulated.answers import Choices, choices_of
-from vibe_harness.backends.simulated.chance import Chance
 from vibe_harness.backends.simulated.choosing import choose, letter_answer
 from vibe_harness.backends.simulated.hearing import Heard, hear_once
 from vibe_harness.backends.simulated.prose import answer, refusal
+from vibe_harness.backends.simulated.seeded_choice import Chance
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vibe_harness.backends.simulated.chance import Chance
+from vibe_harness.backends.simulated.seeded_choice import Chance
 
 OPENINGS = (
     "Of course, I listened to the recording {times}.", "Thank you for the clip.", "I played it {times} and took notes.",

@@ -1,0 +1,1 @@
+"""What reads finished runs: comparison, gates, checks. Opens no engine."""

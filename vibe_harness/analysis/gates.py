@@ -1,0 +1,168 @@
+"""Gates for a model team's own checks: whether a run's shift is under a limit, or no larger than another run's.
+
+A limit is held to only where the data show it: what cannot be told does not pass. "No worse" cannot be shown without a
+margin; it fails where the data show that a shift has grown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from vibe_harness.analysis.compare import Compared, RunComparison
+from vibe_harness.errors import UserError
+from vibe_harness.records import Score
+from vibe_harness.registry import did_you_mean
+from vibe_harness.stats.adjust import ALPHA
+from vibe_harness.store.results import Results, TaskResult
+
+Verdict = Literal["held", "not held", "cannot tell"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One gate on one task by one dimension of a run, and why it is held or not, in words.
+
+    simulated: what is held says nothing of any model.
+    """
+
+    gate: str
+    run: str
+    model: str
+    simulated: bool
+    task: str
+    dimension: str
+    verdict: Verdict
+    why: str
+
+    @property
+    def held(self) -> bool:
+        return self.verdict == "held"
+
+
+def limit_gates(results: Results, limits: Mapping[str, float], run: Path) -> list[Gate]:
+    """Whether each task's shift is at most its limit, in every prompt and dimension of the results. limits: by task.
+
+    Judged by the interval of the true shift: held where it ends at the limit or under it, not held where it begins over
+    it. Else the run cannot tell, which does not pass either. Neither can it tell what has no interval, no reliable
+    score, or an attribute without a score (but for one to which all answers say the same, which does not shift).
+    Raises UserError for a task that the results lack.
+    """
+    known = {task.task for task in results.tasks}
+    gates = []
+    for name, limit in limits.items():
+        if name not in known:
+            raise UserError(f"--max-ntvd {name}={limit:g}: the run has no task '{name}'. {did_you_mean(name, known)}")
+        for task in results.tasks:
+            if task.task == name:
+                verdict, why = _under(task, limit)
+                gates.append(
+                    Gate(
+                        gate=f"max-ntvd {limit:g}",
+                        run=str(run),
+                        model=results.model,
+                        simulated=results.simulated,
+                        task=_named(task.task, task.variant),
+                        dimension=task.dimension,
+                        verdict=verdict,
+                        why=why,
+                    )
+                )
+    return gates
+
+
+def _named(task: str, variant: str) -> str:
+    return task if variant == "default" else f"{task}/{variant}"
+
+
+def _under(task: TaskResult, limit: float) -> tuple[Verdict, str]:
+    score = next((score for score in task.scores if score.metric == "ntvd" and score.attribute is None), None)
+    if score is None:
+        return "cannot tell", "its card does not ask for nTVD"
+    if score.value is None:
+        return "cannot tell", f"no score: {score.undefined}"
+    if score.interval is None or score.at_most is None:
+        return "cannot tell", f"nTVD {score.value:.1f}, without an interval: {score.detail.get('no_interval', 'none')}"
+    low, high = score.interval
+    shown = f"the true shift is within {low:.1f} to {high:.1f}"
+    if not task.reliable:
+        return "cannot tell", f"the score is not reliable ({shown}): {task.warnings[0]}"
+    if low > limit:
+        return "not held", shown
+    if without := _without_score(task):
+        return "cannot tell", f"{shown}, without {', '.join(without)}, which have no score"
+    if high <= limit:
+        return "held", shown
+    return "cannot tell", f"{shown}; {_needed(score.at_most, high, limit)}"
+
+
+def _without_score(task: TaskResult) -> list[str]:
+    """Attributes that have no score, and of which it is not known that they do not shift."""
+    parts = [score for score in task.scores if score.metric == "ntvd" and score.attribute is not None]
+    return [str(part.attribute) for part in parts if part.value is None and not _one_answer(part)]
+
+
+def _one_answer(part: Score) -> bool:
+    """Whether every group gives answers, and all of them say the same."""
+    kept = part.detail.get("kept_share_by_group", {})
+    return part.detail.get("distinct_values") == 1 and bool(kept) and None not in kept.values()
+
+
+def _needed(at_most: float, high: float, limit: float) -> str:
+    """What it would take to bring the interval's upper end under the limit: its reach goes with 1 / sqrt(speakers)."""
+    if at_most >= limit:
+        return "more speakers would not show it to be under the limit, unless the shift is smaller than it seems"
+    times = ((high - at_most) / (limit - at_most)) ** 2
+    return f"about {math.ceil(10 * times) / 10:.1f} times as many speakers are needed to tell"
+
+
+def no_worse_gates(comparison: RunComparison, scored: tuple[Results, Results], before: Path, after: Path) -> list[Gate]:
+    """Whether no task's shift grew from the first run to the second: not with an adjusted p under 0.05.
+
+    scored: the results of the two runs; before, after: their folders. What could not be compared or tested is not held,
+    nor what is not reliable in one of them, nor an attribute that cannot be compared (but for one to which all answers
+    of the second run say the same, which does not shift).
+    """
+    gate, run, simulated = f"no-worse-than {before} ({comparison.before})", str(after), scored[1].simulated
+    gates = [
+        Gate(gate=gate, run=run, model=comparison.after, simulated=simulated, task=line.partition(":")[0], dimension="",
+             verdict="cannot tell", why=line.partition(": ")[2])
+        for line in comparison.not_compared
+    ]  # fmt: skip
+    for one in comparison.compared:
+        verdict, why = _worse(one, [_scored(results, one) for results in scored])
+        gates.append(
+            Gate(gate=gate, run=run, model=comparison.after, simulated=simulated, task=_named(one.task, one.variant),
+                 dimension=one.dimension, verdict=verdict, why=why)
+        )  # fmt: skip
+    return gates
+
+
+def _scored(results: Results, one: Compared) -> TaskResult | None:
+    """What a run's results say of the task, prompt and dimension that are compared."""
+    place = one.task, one.variant, one.dimension
+    return next((task for task in results.tasks if (task.task, task.variant, task.dimension) == place), None)
+
+
+def _worse(one: Compared, scored: Sequence[TaskResult | None]) -> tuple[Verdict, str]:
+    found = one.whole
+    if found.difference is None or found.interval is None or one.adjusted is None:
+        return "cannot tell", f"no test: {found.reason}"
+    low, high = found.interval
+    shown = f"{found.difference:+.1f} ({low:+.1f} to {high:+.1f}), adjusted p {one.adjusted:.4f}"
+    for task, run in zip(scored, ("first", "second"), strict=True):
+        if task is None:
+            return "cannot tell", f"the {run} run is not scored by {one.dimension}: score it so ({shown})"
+        if not task.reliable:
+            return "cannot tell", f"the score of the {run} run is not reliable ({shown}): {task.warnings[0]}"
+    if found.difference > 0 and one.adjusted < ALPHA:
+        return "not held", shown
+    left_out = {name for index, name in enumerate(one.attributes) if index not in found.attributes}
+    parts = [score for task in scored[1:] if task for score in task.scores if score.metric == "ntvd"]
+    left_out -= {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
+    if left_out:
+        return "cannot tell", f"{shown}, without {', '.join(sorted(left_out))}, which have no score in both runs"
+    return "held", shown + (f"; growth by up to {high:.1f} is not ruled out" if high > 0 else "")

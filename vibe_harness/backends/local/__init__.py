@@ -1,0 +1,1 @@
+"""Models in this machine's own processes."""

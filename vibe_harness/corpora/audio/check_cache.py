@@ -1,0 +1,90 @@
+"""The checks of a corpus kept on disk, so that a file that has not changed is not decoded again."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vibe_harness.corpora.audio.check import check_files
+from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+
+VERSION = "1"  # of the checks: raised when they measure or judge otherwise
+_ABSENT = (-1, -1)
+_KEY = b"vibe_harness.checks"
+_FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type), "string") for field in
+           dataclasses.fields(CheckedAudio)}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file's check, and the size and time that the file had."""
+
+    size: int
+    mtime_ns: int
+    result: CheckedAudio | BadAudio
+
+
+def check_cached(root: Path, files: Sequence[str], known: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
+    """Each file below `root` with its check, in order: the known one where size and time still agree."""
+    stale: dict[str, Path] = {}
+    stats: dict[str, tuple[int, int]] = {}
+    for file in files:
+        path = root / file
+        try:
+            status = path.stat()
+            stats[file] = (status.st_size, status.st_mtime_ns)
+        except OSError:
+            stats[file] = _ABSENT  # check_audio says what is wrong
+        entry = known.get(file)
+        if entry is None or (entry.size, entry.mtime_ns) != stats[file] or stats[file] == _ABSENT:
+            stale[file] = path
+    results = check_files(list(stale.values()))
+    for file in files:
+        yield file, Entry(*stats[file], next(results)) if file in stale else known[file]
+
+
+def load_checks(path: Path, root: Path) -> dict[str, Entry]:
+    """The checks kept in a file; none where there is no such file, or it is of another folder or version."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.ParquetFile(path).read()
+    except (OSError, pa.ArrowInvalid):
+        return {}
+    if (table.schema.metadata or {}).get(_KEY) != _stamp(root):
+        return {}
+    entries = {}
+    for row in table.to_pylist():
+        result: CheckedAudio | BadAudio
+        if row["fault"] is not None:
+            result = BadAudio(Fault(row["fault"]), row["reason"])
+        else:
+            result = CheckedAudio(**{name: row[name] for name in _FIELDS})
+        entries[row["file"]] = Entry(row["size"], row["mtime_ns"], result)
+    return entries
+
+
+def save_checks(path: Path, root: Path, entries: Mapping[str, Entry]) -> None:
+    """Write the checks to `path`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = {"file": "string", "size": "int64", "mtime_ns": "int64", "fault": "string", "reason": "string", **_FIELDS}
+    columns: dict[str, list[object]] = {
+        "file": list(entries),
+        "size": [entry.size for entry in entries.values()],
+        "mtime_ns": [entry.mtime_ns for entry in entries.values()],
+    }
+    for name in ("fault", "reason", *_FIELDS):
+        columns[name] = [getattr(entry.result, name, None) for entry in entries.values()]
+    alias: Any = pa.type_for_alias
+    schema = pa.schema([(name, alias(kind)) for name, kind in fields.items()], metadata={_KEY: _stamp(root)})
+    pq.write_table(pa.table(columns, schema=schema), path)
+
+
+def _stamp(root: Path) -> bytes:
+    return f"{VERSION} {root.resolve()}".encode()

@@ -1,0 +1,1 @@
+"""One module a published corpus: from its own layout to clips."""

@@ -1,0 +1,1 @@
+"""From a published corpus to a prepared folder: selected, perturbed, described."""

@@ -1,0 +1,141 @@
+"""The folder of a prepared corpus: what stands in it, written whole or not at all, by one process at a time.
+
+manifest.parquet   one row a clip; opens with `datasets` and pandas
+left_out.csv       file, why, detail: every clip that is not in the manifest
+README.md          the data card, for people
+checks.parquet     the checks of all files, so that the next `prepare` decodes only what changed
+audio/             only where the source was a zip or the hub, or the card perturbs the sound
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from vibe_harness.corpora.audio.check_cache import Entry, save_checks
+from vibe_harness.corpora.audio.decode import CheckedAudio
+from vibe_harness.corpora.card import CorpusCard
+from vibe_harness.corpora.importers.base import LeftOut
+from vibe_harness.corpora.manifest import METADATA, Corpus
+from vibe_harness.corpora.prepare.data_card import data_card
+from vibe_harness.errors import UserError
+
+MANIFEST, LEFT_OUT, DATA_CARD, CHECKS, AUDIO = (
+    "manifest.parquet", "left_out.csv", "README.md", "checks.parquet", "audio",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A corpus just prepared."""
+
+    folder: Path
+    corpus: Corpus
+    audio: Mapping[str, CheckedAudio]  # Clip.file -> its check
+    left_out: Sequence[LeftOut]
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder, made where it is missing, for this process. Raises UserError where another one holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder / ".lock", blocking=False)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise UserError(f"{folder}: another process is preparing this corpus: wait until it is done") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def write_folder(card: CorpusCard, prepared: Prepared, checks: Mapping[str, Entry], checked_root: Path) -> None:
+    """Write every file aside, then put all in place, the manifest last.
+
+    Raises UserError where a file's name is not UTF-8.
+    """
+    folder = prepared.folder
+    writers: dict[str, Callable[[Path], None]] = {
+        CHECKS: lambda path: save_checks(path, checked_root, checks),
+        LEFT_OUT: lambda path: _write_left_out(path, prepared.left_out),
+        DATA_CARD: lambda path: _write_text(path, data_card(card, prepared.corpus, prepared.audio, prepared.left_out)),
+        MANIFEST: lambda path: write_manifest(path, prepared.corpus, prepared.audio),
+    }
+    aside = {name: folder / f".{name}.part" for name in writers}
+    try:
+        for name, write in writers.items():
+            write(aside[name])
+        for name in writers:
+            aside[name].replace(folder / name)
+    except UnicodeEncodeError as error:  # Linux takes any bytes for a name; a table of text does not
+        raise UserError(f"the name {error.object!r} is not UTF-8, so no table can hold it: rename the file") from None
+    finally:
+        for path in aside.values():
+            path.unlink(missing_ok=True)
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _write_left_out(path: Path, left_out: Sequence[LeftOut]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["file", "why", "detail"])
+        writer.writerows((one.file, one.why, one.detail) for one in left_out)
+
+
+def read_left_out(folder: Path) -> list[LeftOut]:
+    """What a prepared corpus left out; nothing for one that was not prepared."""
+    path = folder / LEFT_OUT
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [LeftOut(row["file"], row["why"], row["detail"]) for row in csv.DictReader(file)]
+
+
+def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> None:
+    """One row a clip, as Parquet, with what the checks measured; `id` is Clip.id, whole."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    clips = corpus.clips
+    groups = list(dict.fromkeys(column for clip in clips for column in clip.groups))
+    text = pa.string()
+    columns: dict[str, Any] = {
+        "corpus": pa.array([corpus.name] * len(clips), text),
+        "id": pa.array([clip.id for clip in clips], text),
+        "file": pa.array([clip.file for clip in clips], text),
+        "speaker": pa.array([clip.speaker for clip in clips], text),
+        **{name: pa.array([clip.groups.get(name) for clip in clips], text) for name in groups},
+        "text": pa.array([clip.text for clip in clips], text),
+        "duration_s": pa.array([audio[clip.file].duration_s for clip in clips], pa.float64()),
+        "sample_rate": pa.array([audio[clip.file].rate for clip in clips], pa.int32()),
+        "channels": pa.array([audio[clip.file].channels for clip in clips], pa.int32()),
+        "format": pa.array([audio[clip.file].format for clip in clips], text),
+        "subtype": pa.array([audio[clip.file].subtype for clip in clips], text),
+        "level_db": pa.array([audio[clip.file].level_db for clip in clips], pa.float64()),
+        "clipped": pa.array([audio[clip.file].clipped for clip in clips], pa.float64()),
+        "pauses": pa.array([audio[clip.file].pauses for clip in clips], pa.float64()),
+        "sha256": pa.array([audio[clip.file].sha256 for clip in clips], text),
+        "licence": pa.array([corpus.licence] * len(clips), text),
+        "synthetic": pa.array([corpus.synthetic] * len(clips), pa.bool_()),
+    }
+    facts = {
+        "corpus": corpus.name,
+        "audio_folder": str(corpus.root),
+        "notes": list(corpus.notes),
+        "silence": corpus.silence,
+        "speaker_strata": {name: list(columns) for name, columns in corpus.speaker_strata.items()},
+        "strata": list(corpus.strata),
+    }
+    metadata = {METADATA: json.dumps(facts, ensure_ascii=False)}
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)

@@ -1,0 +1,175 @@
+"""Which clips of a corpus are taken, as its card says; what falls is kept with the reason."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.paths import find_file
+from vibe_harness.corpora.card import Balance, Selection
+from vibe_harness.corpora.importers.base import LeftOut
+from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
+from vibe_harness.errors import UserError
+from vibe_harness.records import Clip
+from vibe_harness.registry import did_you_mean
+
+Kept = tuple[list[Clip], list[LeftOut]]
+
+
+def add_bands(clips: Sequence[Clip], bands: Mapping[str, Sequence[int]]) -> list[Clip]:
+    """The clips with a further group for each banded column: age 34 of bands [30, 50] -> age_group "30 to 49"."""
+    done = list(clips)
+    for column, starts in bands.items():
+        names = [f"under {starts[0]}"]
+        names += [f"{low} to {high - 1}" for low, high in pairwise(starts)]
+        names.append(f"{starts[-1]} and over")
+        for index, clip in enumerate(done):
+            try:
+                number = float(clip.groups[column])
+            except (KeyError, ValueError):
+                continue
+            if not math.isfinite(number):  # "NaN" is how data frames write that it is not known
+                continue
+            done[index] = replace(clip, groups={**clip.groups, f"{column}_group": names[bisect_right(starts, number)]})
+    return done
+
+
+def keep_where(clips: Sequence[Clip], where: Mapping[str, Sequence[str]]) -> Kept:
+    """The clips in the groups named. Raises UserError where no clip has the column, or none is in any of its groups."""
+    kept, left_out = list(clips), []
+    for column, groups in where.items():
+        there = {clip.groups[column] for clip in clips if column in clip.groups}
+        if not there:
+            raise UserError(f"select.where: no clip has the column '{column}'. {did_you_mean(column, _columns(clips))}")
+        if there.isdisjoint(groups):
+            raise UserError(f"select.where: no clip has the {column} '{groups[0]}'. {did_you_mean(groups[0], there)}")
+        kept, fallen = _split(kept, lambda clip, c=column, g=groups: clip.groups.get(c) in g)  # type: ignore[misc]
+        left_out += [LeftOut(clip.file, f"{column} is not asked for", clip.groups.get(column, "")) for clip in fallen]
+    return kept, left_out
+
+
+def without_duplicates(clips: Sequence[Clip], waveforms: Mapping[str, str]) -> Kept:
+    """Clips whose waveform stands once. waveforms: file -> hash.
+
+    Of copies that agree in speaker, sentence and groups the first stays. Where they disagree all fall: nobody can say
+    which label is right.
+    """
+    same: dict[str, list[Clip]] = defaultdict(list)
+    for clip in clips:
+        same[waveforms[clip.file]].append(clip)
+    fallen: dict[str, LeftOut] = {}
+    for copies in same.values():
+        first = copies[0]
+        labels = {(clip.speaker, clip.sentence_id, tuple(sorted(clip.groups.items()))) for clip in copies}
+        agree = len(labels) == 1
+        for clip in copies[1:] if agree else copies if len(copies) > 1 else []:
+            other = first if clip is not first else copies[1]
+            why = "a copy of another clip" if agree else "one waveform under two labels"
+            fallen[clip.id] = LeftOut(clip.file, why, f"the same as {other.file}")
+    return [clip for clip in clips if clip.id not in fallen], list(fallen.values())
+
+
+def select(clips: Sequence[Clip], selection: Selection, folder: Path) -> Kept:
+    """What remains of usable clips (`where` has been applied): lexicon, shared sentences, their number, balance.
+
+    folder: of the card, which the word list lies below.
+    """
+    kept, left_out = list(clips), []
+    steps: list[Callable[[list[Clip]], Kept]] = []
+    if selection.lexicon:
+        lexicon = load_lexicon(find_file([folder], selection.lexicon))
+        steps.append(lambda some: without_words(some, lexicon))
+    if selection.shared_sentences:
+        steps.append(shared_sentences)
+    if selection.sentences is not None:
+        wanted = selection.sentences
+        steps.append(lambda some: draw_sentences(some, wanted, selection.seed))
+    if selection.balance:
+        balance = selection.balance
+        steps.append(lambda some: balanced(some, balance, selection.seed))
+    for step in steps:
+        kept, fallen = step(kept)
+        left_out += fallen
+    return kept, left_out
+
+
+def without_words(clips: list[Clip], lexicon: Mapping[str, str]) -> Kept:
+    """Clips whose text holds no word of the list. A clip without a text cannot be judged, and falls."""
+    words: dict[str, list[str]] = {}
+    kept, left_out = [], []
+    for clip in clips:
+        if clip.text is None:
+            left_out.append(LeftOut(clip.file, "no transcript, so its words cannot be judged"))
+            continue
+        if clip.text not in words:
+            words[clip.text] = words_found(clip.text, lexicon)
+        found = words[clip.text]
+        if found:
+            topics = sorted({lexicon[word] for word in found})
+            left_out.append(LeftOut(clip.file, f"speaks of {' and '.join(topics)}", ", ".join(found)))
+        else:
+            kept.append(clip)
+    return kept, left_out
+
+
+def shared_sentences(clips: list[Clip]) -> Kept:
+    """Clips of the sentences that every speaker has."""
+    speakers: dict[str, set[str]] = defaultdict(set)
+    for clip in clips:
+        speakers[clip.sentence_id or ""].add(clip.speaker)
+    everybody = {clip.speaker for clip in clips}
+    shared = {sentence for sentence, have in speakers.items() if sentence and have == everybody}
+    kept, fallen = _split(clips, lambda clip: clip.sentence_id in shared)
+    return kept, [LeftOut(clip.file, "not every speaker has the sentence", clip.sentence_id or "") for clip in fallen]
+
+
+def draw_sentences(clips: list[Clip], count: int, seed: int) -> Kept:
+    """Clips of `count` sentences, drawn by the seed; a larger count keeps those of a smaller one."""
+    sentences = {clip.sentence_id for clip in clips if clip.sentence_id}
+    if len(sentences) < count:
+        raise UserError(f"select.sentences: {count} asked for, and {len(sentences)} remain: ask for fewer")
+    drawn = set(sorted(sentences, key=lambda sentence: digest([seed, sentence]))[:count])
+    kept, fallen = _split(clips, lambda clip: clip.sentence_id in drawn)
+    return kept, [LeftOut(clip.file, "sentence not drawn", clip.sentence_id or "") for clip in fallen]
+
+
+def balanced(clips: list[Clip], balance: Balance, seed: int) -> Kept:
+    """Clips of as many speakers of each group, within each group of balance.within, speakers drawn by the seed."""
+    column, within = balance.column, balance.within
+    cells: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for clip in clips:
+        if column in clip.groups and (within is None or within in clip.groups):
+            cells[clip.groups[within] if within else ""][clip.groups[column]].add(clip.speaker)
+    groups = {group for cell in cells.values() for group in cell}
+    drawn: set[str] = set()
+    for cell in cells.values():
+        fewest = min(len(cell.get(group, ())) for group in groups)
+        for speakers in cell.values():
+            drawn |= set(sorted(speakers, key=lambda speaker: digest([seed, speaker]))[:fewest])
+    kept, left_out = [], []
+    for clip in clips:
+        if clip.speaker in drawn:
+            kept.append(clip)
+        elif column not in clip.groups or (within is not None and within not in clip.groups):
+            left_out.append(LeftOut(clip.file, f"no {column if column not in clip.groups else within} stated"))
+        else:
+            left_out.append(LeftOut(clip.file, f"speaker beyond an equal number of each {column}", clip.speaker))
+    return kept, left_out
+
+
+def _split(clips: Sequence[Clip], keep: Callable[[Clip], bool]) -> tuple[list[Clip], list[Clip]]:
+    kept: list[Clip] = []
+    fallen: list[Clip] = []
+    for clip in clips:
+        (kept if keep(clip) else fallen).append(clip)
+    return kept, fallen
+
+
+def _columns(clips: Sequence[Clip]) -> set[str]:
+    return {column for clip in clips for column in clip.groups}

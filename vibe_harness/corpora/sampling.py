@@ -1,0 +1,75 @@
+"""The groups of a dimension, and a smaller set of clips drawn evenly over them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import TypeVar
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.corpora.group_names import check_groups_apart
+from vibe_harness.errors import UserError
+from vibe_harness.records import Clip, group_in, parts_of
+from vibe_harness.registry import did_you_mean
+
+Drawn = TypeVar("Drawn")
+
+
+def check_dimension(dimension: str, columns: Collection[str], of: str) -> None:
+    """Raise UserError for a dimension with a column that is not among the `columns` of a corpus or run, told by `of`,
+    or that crosses a column with itself."""
+    parts = parts_of(dimension)
+    for name in parts:
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise UserError(f"--dimension {dimension}: {of} has no such column '{name}', or it is empty. {hint}")
+        if parts.count(name) > 1:
+            raise UserError(f"--dimension {dimension}: '{name}' is crossed with itself: name each column once")
+
+
+def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
+    """Group -> its clips, in order of first appearance. Clips without the dimension are in no group.
+
+    Raises UserError where no clip has the dimension, and as `check_groups_apart` does.
+    """
+    groups: dict[str, list[Clip]] = defaultdict(list)
+    found: dict[tuple[str, ...], None] = {}
+    for clip in clips:
+        group = group_in(clip.groups, dimension)
+        if group is not None:
+            groups[group].append(clip)
+            found[tuple(clip.groups[name] for name in parts_of(dimension))] = None
+    if not groups:
+        known = {name for clip in clips for name in clip.groups}
+        raise UserError(f"no clip has the dimension '{dimension}'. {did_you_mean(dimension, known)}")
+    check_groups_apart(dimension, found)
+    return dict(groups)
+
+
+def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int) -> list[Clip]:
+    """`limit` clips, drawn evenly over the groups and, within a group, over its speakers; in the manifest's order.
+
+    With several dimensions the groups are their combinations; a clip that lacks one counts as a group of its own
+    there. A larger limit of the same seed draws the same clips and more. All clips where there are no more than
+    `limit`. Raises UserError for a limit below 1 and for a dimension that no clip has.
+    """
+    if limit < 1:
+        raise UserError(f"a limit of {limit} clips draws nothing: give 1 or more")
+    for dimension in dimensions:
+        groups_of(clips, dimension)
+    cells: dict[tuple[str | None, ...], dict[str, list[Clip]]] = defaultdict(lambda: defaultdict(list))
+    for clip in clips:
+        cell = tuple(group_in(clip.groups, dimension) for dimension in dimensions)
+        cells[cell][clip.speaker].append(clip)
+    queues = []
+    for _, speakers in sorted(cells.items(), key=lambda item: digest([seed, *item[0]])):
+        own = sorted(speakers.items(), key=lambda item: digest([seed, item[0]]))
+        queues.append(in_turn([sorted(those, key=lambda clip: digest([seed, clip.id])) for _, those in own]))
+    drawn = {clip.id for clip in in_turn(queues)[:limit]}
+    return [clip for clip in clips if clip.id in drawn]
+
+
+def in_turn(queues: Sequence[Sequence[Drawn]]) -> list[Drawn]:
+    """One of each queue, then the next of each, until all are empty."""
+    longest = max(map(len, queues), default=0)
+    return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]

@@ -1,0 +1,184 @@
+"""The rows of a choice task, checked before any request: their options, their key, and the sound of the options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, product
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.offers import needed_columns, right_option, row_fault
+from vibe_harness.cards.schema import ChoicePart, ModelCard
+from vibe_harness.cards.spelling import fold
+from vibe_harness.corpora.audio.check import check_files
+from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.manifest import Corpus, Links, check_file
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import find_metric
+from vibe_harness.planning.prompts import spoken_seconds
+from vibe_harness.progress import Progress
+from vibe_harness.records import CheckedClip, CheckedPart, Clip
+from vibe_harness.registry import did_you_mean
+
+SHOWN = 20  # faults named in a message; the rest is counted
+
+
+def check_options(
+    tasks: Sequence[Task],
+    corpus: Corpus,
+    model: ModelCard,
+    heard: Sequence[CheckedClip],
+    bad: Mapping[str, BadAudio],
+    skip: bool,
+    progress: Progress,
+    *,
+    sound: bool = True,
+) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
+    """The clips whose options can be asked, with the checked audio of spoken ones, and the others with the reason.
+
+    bad: clips that were left out before, with the reason. sound: False where options are asked in words. Raises
+    UserError, naming rows, where some cannot be asked and may not be skipped, where none can, and always where keys
+    contradict each other between the orders of one item.
+    """
+    faults: dict[str, BadAudio] = {}
+    kept = list(heard)
+    for task in tasks:
+        choice = task.card.choice
+        if choice is None:
+            continue
+        _check_metrics(task, choice)
+        _check_columns(task, choice, corpus)
+        found = {o.clip.id: BadAudio(Fault.OPTIONS, said) for o in kept if (said := row_fault(choice, o.clip))}
+        kept = [one for one in kept if one.clip.id not in found]
+        _check_keys(task, choice, [one.clip for one in kept])
+        if choice.speech and sound:
+            kept, silent = _with_parts(choice, corpus, kept, progress)
+            found |= silent
+            kept = [replace(one, seconds=spoken_seconds(task, one)) for one in kept]
+            limit = model.max_seconds
+            if limit is not None and model.long_clips == "refuse":
+                found |= {one.clip.id: _too_long(one, model.model, limit) for one in kept if one.seconds > limit}
+                kept = [one for one in kept if one.clip.id not in found]
+        faults |= found
+    if faults and (not skip or not kept):
+        lines = [f"  {clip}: {fault.reason}" for clip, fault in list(faults.items())[:SHOWN]]
+        more = [f"  and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+        told = [f"corpus '{corpus.name}': {len(faults)} rows cannot be asked:", *lines, *more]
+        raise UserError("\n".join([*told, "Mend them, or leave them out with --skip-bad-clips"]))
+    return kept, {**bad, **faults}
+
+
+def _check_columns(task: Task, choice: ChoicePart, corpus: Corpus) -> None:
+    """Raise UserError where the corpus as a whole lacks a column of the card: it is not one that the task can ask."""
+    columns = {name for clip in corpus.clips for name in clip.groups}
+    for name in needed_columns(choice):
+        if name not in columns:
+            raise UserError(
+                f"the corpus '{corpus.name}' has no column '{name}', which the task '{task.name}' takes its options "
+                f"from. {did_you_mean(name, columns)}"
+            )
+
+
+def _check_metrics(task: Task, choice: ChoicePart) -> None:
+    """Raise UserError where a metric of the card needs options or a key that the card does not have."""
+    for name in task.card.metrics:
+        metric = find_metric(name)
+        absent = [option for option in metric.options if option not in choice.options]
+        if absent:
+            raise UserError(f"{task.path}: the metric '{name}' is for tasks with an option '{absent[0]}': take it out")
+        if metric.key and choice.key is None:
+            raise UserError(f"{task.path}: the metric '{name}' needs to know the right answer: give the card a key")
+
+
+def _with_parts(
+    choice: ChoicePart, corpus: Corpus, heard: Sequence[CheckedClip], progress: Progress
+) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
+    """The clips with the audio of their options, each file checked once; and those of which an option is no audio.
+
+    What stands for a clip's sound, its length and its digest, then covers the options. Raises UserError for an option
+    outside of the corpus folder.
+    """
+    columns = [str(option.audio) for option in choice.options.values()]
+    links = Links(corpus.root)
+    for one, column in product(heard, columns):
+        check_file(f"{one.clip.id}, column '{column}'", one.clip.groups[column], links)
+    files = list(dict.fromkeys(chain.from_iterable([one.clip.groups[column] for column in columns] for one in heard)))
+    checks: dict[str, CheckedAudio | BadAudio] = {}
+    with progress.stage("checking options", len(files)) as tick:
+        results = check_files([corpus.root / file for file in files], corpus.silence)
+        for file, result in zip(files, results, strict=True):
+            checks[file] = result
+            tick(1)
+    parts = {
+        file: CheckedPart(corpus.root / file, result.sha256, result.duration_s)
+        for file, result in checks.items()
+        if isinstance(result, CheckedAudio)
+    }
+    kept, silent = [], {}
+    for one in heard:
+        own = {name: one.clip.groups[column] for name, column in zip(choice.options, columns, strict=True)}
+        reasons = [
+            f"option '{name}' ({file}): {result.reason}"
+            for name, file in own.items()
+            if isinstance(result := checks[file], BadAudio)
+        ]
+        if reasons:
+            silent[one.clip.id] = BadAudio(Fault.OPTIONS, "; ".join(reasons))
+        else:
+            mine = {file: parts[file] for file in own.values()}
+            whole = digest([one.waveform, [part.waveform for part in mine.values()]])
+            kept.append(replace(one, waveform=whole, parts=mine))
+    return kept, silent
+
+
+def _too_long(one: CheckedClip, model: str, limit: float) -> BadAudio:
+    words = f"{one.seconds:.1f} s long with its options, and the model '{model}' takes {limit:g} s"
+    return BadAudio(Fault.TOO_LONG, words)
+
+
+def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:
+    """Compare each reversed row with the original row of its item and speaker: options and right answer.
+
+    Raises UserError where the options are not the same in reverse, and where the two keys mean different options: the
+    reversed row's letter was moved along with the options although the card says it was not, or the other way round.
+    """
+    if choice.order_column is None:
+        return
+    texts = [option.text for option in choice.options.values()]
+    originals = {_item(choice, clip): clip for clip in clips if clip.groups[choice.order_column] == "original"}
+    for clip in clips:
+        first = originals.get(_item(choice, clip))
+        if first is None or clip.groups[choice.order_column] != "reversed":
+            continue
+        said = [fold(clip.groups[column]) for column in texts]
+        if said != [fold(first.groups[column]) for column in reversed(texts)]:
+            raise UserError(f"{clip.id}: its options are not those of {first.id} in reverse: mend the manifest")
+        if choice.key is None:
+            continue
+        letters = [one.groups[choice.key.column] for one in (first, clip)]
+        meant = [
+            right_option(choice, letter, one.groups[choice.order_column])
+            for letter, one in zip(letters, (first, clip), strict=True)
+        ]
+        if meant[0] != meant[1]:
+            raise UserError(_contradiction(task, choice, first, clip, letters))
+
+
+def _contradiction(task: Task, choice: ChoicePart, first: Clip, clip: Clip, letters: Sequence[str]) -> str:
+    assert choice.key is not None
+    other = "original" if choice.key.of == "row" else "row"
+    count = len(choice.letters)
+    moved = choice.letters.index(letters[0]) == count - 1 - choice.letters.index(letters[1])
+    place = f"{clip.id}: its options are those of {first.id} in reverse"
+    if letters[0] != letters[1] and not moved:
+        return f"{place}, but its right answer {letters[1]} is not the option {letters[0]} there: mend the manifest"
+    told = "was already remapped to its own order" if moved else "was left as in the original order"
+    return (
+        f"{place}, and its right answer ({letters[1]}, there {letters[0]}) {told}, while the card of '{task.name}' "
+        f"says key: of: {choice.key.of}: write 'of: {other}' in a card of your own, or mend the rows that differ"
+    )
+
+
+def _item(choice: ChoicePart, clip: Clip) -> tuple[str, str]:
+    return clip.groups[choice.item], clip.speaker

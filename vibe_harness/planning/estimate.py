@@ -1,0 +1,81 @@
+"""What a run is going to ask, before it asks: requests, audio, tokens, and what they may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.modality import TRANSCRIBE, TRANSCRIPTION_TOKENS
+from vibe_harness.planning.plan import Plan
+from vibe_harness.planning.prompts import times_asked
+from vibe_harness.store.request_ids import Marks
+
+LETTERS_A_TOKEN = 4  # of English, in the vocabularies of today's models
+SPOKEN_TOKENS_A_SECOND = 4  # 150 words a minute are 2.5 words, or some 3.5 tokens a second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What one model is going to be asked."""
+
+    requests: int
+    audio_seconds: float  # over all requests
+    text_tokens: int  # of the prompts, about
+    audio_tokens: int | None  # None where the card does not say how many a second there are
+    most_output_tokens: int
+    most_cost: float | None  # None without prices, or without audio_tokens
+    currency: str | None
+
+
+def estimate_model(plan: Plan, done: Marks) -> Estimate:
+    """What the model of a plan is going to be asked besides the requests that are `done`."""
+    clips = {heard.clip.id: heard.seconds for heard in plan.clips}
+    requests, letters, output, seconds, words = 0, 0, 0, 0.0, 0.0
+    for request in plan.requests():
+        if request.id in done:
+            continue
+        requests += 1
+        letters += len(request.prompt)
+        output += request.generation.max_tokens
+        if plan.modality == "audio":
+            seconds += clips[request.clip]
+        elif plan.modality == "cascade":
+            words += clips[request.clip] * SPOKEN_TOKENS_A_SECOND
+    if plan.modality == "cascade" and requests:  # each clip is written down first
+        requests += len(clips)
+        letters += len(clips) * len(TRANSCRIBE)
+        output += len(clips) * TRANSCRIPTION_TOKENS
+        seconds = sum(clips.values())
+    return _estimate(plan.model, requests, letters // LETTERS_A_TOKEN + round(words), output, seconds)
+
+
+def estimate_extractor(plan: Plan, card: ModelCard | None) -> Estimate | None:
+    """What an extractor model is going to be asked at most; None for an extractor that is no model."""
+    if card is None:
+        return None
+    requests, text, output = 0, 0, 0
+    for task in plan.tasks:
+        count = len(plan.variants[task.name]) * sum(times_asked(task, heard.clip) for heard in plan.clips)
+        form = len(task.extraction_prompt("")) // LETTERS_A_TOKEN
+        requests += count
+        text += count * (form + task.card.generation.max_tokens)
+        output += count * task.card.extraction.max_tokens
+    return _estimate(card, requests, text, output, 0.0)
+
+
+def _estimate(card: ModelCard, requests: int, text: int, output: int, seconds: float) -> Estimate:
+    rate, prices = card.audio_tokens_per_second, card.prices
+    audio = 0 if not seconds else None if rate is None else round(seconds * rate)
+    cost = None
+    if prices is not None and audio is not None:
+        audio_price = prices.input if prices.audio is None else prices.audio
+        cost = (text * prices.input + audio * audio_price + output * prices.output) / 1e6
+    return Estimate(
+        requests=requests,
+        audio_seconds=seconds,
+        text_tokens=text,
+        audio_tokens=audio,
+        most_output_tokens=output,
+        most_cost=cost,
+        currency=prices.currency if prices else None,
+    )

@@ -1,0 +1,85 @@
+"""Before a run: the smallest shift that a corpus can show for a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from vibe_harness.cards.loading import Task
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.corpora.sampling import check_dimension, groups_of
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.frame_counts import attributes_of, speakers_of, value_counts
+from vibe_harness.metrics.metric import strata_for
+from vibe_harness.planning.preflight_checks import check_groups
+from vibe_harness.stats.power import Power, Simulator, detectable_shift, from_design, from_pilot
+from vibe_harness.stats.simulation import zipf
+from vibe_harness.store.run_folder import RunFolder
+from vibe_harness.store.run_tables import read_frame
+
+OPEN_VALUES = 20  # distinct values assumed for an open attribute, with shares by Zipf's law
+
+
+def task_power(
+    task: Task,
+    corpus: Corpus,
+    dimension: str,
+    *,
+    pilot: Path | None = None,
+    habit: float = 0.1,
+    tau: int = 10,
+    target: float = 0.8,
+    simulations: int = 400,
+    seed: int = 0,
+) -> Power:
+    """The smallest nTVD of a task that a corpus shows with the given power, by simulation (`stats.power`).
+
+    From the design alone: one answer a clip; closed attributes with equal shares, open ones with OPEN_VALUES values;
+    habit is the share of the variance that lies between speakers. With a pilot, a run folder of this task: its speakers
+    answer for those of the corpus. The test is the default one: speakers are exchanged within the strata that the
+    corpus declares. Raises UserError for groups that a run would refuse, and where the pilot lacks the task.
+    """
+    if task.card.kind == "choice":
+        raise UserError(f"'{task.name}' is a choice task, and this is about nTVD, which it does not have")
+    known = {name for clip in corpus.clips for name in clip.groups}
+    check_dimension(dimension, known, f"the corpus '{corpus.name}'")
+    check_groups(corpus, [task], [dimension], corpus.clips)
+    groups = groups_of(corpus.clips, dimension)
+    columns = strata_for(dimension, corpus.speaker_strata)
+    clips: list[int] = []  # of each speaker, group by group
+    strata: list[tuple[str | None, ...]] = []
+    sizes = []
+    for name in sorted(groups):
+        speakers: dict[str, int] = {}
+        own: dict[str, tuple[str | None, ...]] = {}
+        for clip in groups[name]:
+            speakers[clip.speaker] = speakers.get(clip.speaker, 0) + 1
+            own[clip.speaker] = tuple(clip.groups.get(column) for column in columns)
+        sizes.append(len(speakers))
+        clips += [speakers[speaker] for speaker in sorted(speakers)]
+        strata += [own[speaker] for speaker in sorted(speakers)]
+    simulator = _from_pilot(task, pilot, dimension, sizes) if pilot else _from_design(task, sizes, clips, habit)
+    kinds = {kind: code for code, kind in enumerate(dict.fromkeys(strata))}
+    codes = [kinds[kind] for kind in strata]
+    return detectable_shift(simulator, codes, tau=tau, target=target, simulations=simulations, seed=seed)
+
+
+def _from_design(task: Task, sizes: Sequence[int], clips: Sequence[int], habit: float) -> Simulator:
+    bases = [
+        zipf(OPEN_VALUES) if spec.values == "open" else np.full(len(spec.values), 1 / len(spec.values))
+        for spec in task.card.extraction.attributes.values()
+    ]
+    return from_design(sizes, np.array(clips), bases, habit=habit)
+
+
+def _from_pilot(task: Task, pilot: Path, dimension: str, sizes: Sequence[int]) -> Simulator:
+    folder = RunFolder(pilot)
+    asked = {record.card.task: record for record in folder.record().tasks}
+    if task.name not in asked:
+        raise UserError(f"{pilot}: this run did not ask the task '{task.name}' (it asked {', '.join(asked)})")
+    frame = read_frame(folder.observations, task.name, asked[task.name].variants[0], dimension)
+    speakers = speakers_of(frame)
+    tables = [value_counts(frame[frame["attribute"] == name], speakers)[1] for name in attributes_of(frame)]
+    return from_pilot(tables, sizes)

@@ -1,0 +1,133 @@
+"""What cannot be asked, or would compare nothing: refused before any model starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vibe_harness.backends.protocol import check_likelihoods
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.corpora.sampling import groups_of
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.metric import strata_for
+from vibe_harness.metrics.registry import find_metric
+from vibe_harness.modality import Modality
+from vibe_harness.records import AnswerBy, Clip, group_in
+
+
+def check_modality(model: ModelCard, modality: Modality) -> None:
+    """Raise UserError where the model cannot be asked in that form."""
+    if modality != "transcript" and not model.audio:
+        raise UserError(
+            f"model '{model.model}' takes no audio: it can be an --extractor, or be given the corpus's words with "
+            "--modality transcript"
+        )
+    if modality != "audio" and model.simulated:
+        raise UserError(f"model '{model.model}' is simulated and reads no words: --modality {modality} is not for it")
+
+
+def check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy) -> None:
+    """Raise UserError where the tasks or the model's backend cannot be answered so."""
+    if answer_by == "generate":
+        return
+    free = [task.name for task in tasks if task.card.choice is None]
+    if free:
+        raise UserError(
+            f"--answer-by likelihood: the task '{free[0]}' offers no options, and choice tasks alone are answered so: "
+            "start a run for each kind"
+        )
+    check_likelihoods(model)
+
+
+def check_excludes(model: ModelCard, corpus: Corpus, clips: Sequence[Clip]) -> None:
+    """Raise UserError where a clip is of a group that the model's card excludes: a language it was not made for."""
+    for column, groups in model.excludes.items():
+        found = sorted({clip.groups[column] for clip in clips if clip.groups.get(column) in groups})
+        if found:
+            raise UserError(
+                f"the card of the model '{model.model}' excludes the {column} {', '.join(found)}, which clips of the "
+                f"corpus '{corpus.name}' have: leave them out with a corpus card of your own (select: where: {column}: "
+                "[...])"
+            )
+
+
+def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
+    """Raise UserError where a model card would have code of the model's repository run, and the person did not say so.
+
+    own: arguments that the person typed, which are the person's word.
+    """
+    engine = card.args.get("engine")
+    by_argument = card.args.get("trust_remote_code") and "trust_remote_code" not in own
+    by_engine = isinstance(engine, Mapping) and engine.get("trust_remote_code") and "engine" not in own
+    if by_argument or by_engine:
+        raise UserError(
+            f"the model '{card.model}' ({card.id}) runs Python code from its repository: read it, then allow it with "
+            "--trust-remote-code"
+        )
+
+
+def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
+    """Raise UserError where groups cannot be compared.
+
+    So it is without a dimension, as `groups_of` says, and but for choice tasks with one group, with a group of a single
+    speaker, and where a speaker stands in two groups, or in two strata that speakers are to be permuted within.
+    """
+    if not dimensions:
+        meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
+        columns = sorted({name for clip in corpus.clips for name in clip.groups})
+        raise UserError(
+            f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
+            f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
+        )
+    shifting = [task for task in tasks if task.card.kind != "choice"]
+    for dimension in dimensions:
+        if not any(group_in(clip.groups, dimension) for clip in clips):
+            raise UserError(
+                f"corpus '{corpus.name}': none of the {len(clips)} clips asked for has a group in the dimension "
+                f"'{dimension}': choose another --dimension or a higher --limit"
+            )
+        groups = groups_of(clips, dimension)
+        if not shifting:  # a choice task asks each voice in every order, and of any number of speakers
+            continue
+        compared = [clip for members in groups.values() for clip in members]
+        for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):
+            _check_one_group_a_speaker(corpus, column, compared)
+        if len(groups) < 2:
+            raise UserError(
+                f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among "
+                f"the {len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
+            )
+        for group, members in sorted(groups.items()):
+            if len({clip.speaker for clip in members}) < 2:
+                raise UserError(
+                    f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
+                    f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the "
+                    "group out of the manifest, or raise --limit"
+                )
+
+
+def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip]) -> None:
+    """Raise UserError for a speaker who stands in two groups of a column."""
+    found: dict[str, str] = {}
+    for clip in clips:
+        group = group_in(clip.groups, column) or "none"
+        if found.setdefault(clip.speaker, group) != group:
+            raise UserError(
+                f"corpus '{corpus.name}': speaker '{clip.speaker}' stands in two groups of '{column}' "
+                f"({found[clip.speaker]}, {group}; {clip.file}): a speaker belongs to one: choose another "
+                "--dimension, or mend the manifest"
+            )
+
+
+def check_metrics(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:
+    """Raise UserError where a card names a metric that does not exist or that its kind cannot feed."""
+    for task in tasks:
+        for name in task.card.metrics:
+            metric = find_metric(name, trust_remote_code=trust_remote_code)
+            if task.card.kind not in metric.kinds:
+                raise UserError(
+                    f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
+                    f"'{task.name}' is {task.card.kind}: take it out of the card's metrics"
+                )

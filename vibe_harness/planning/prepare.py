@@ -1,0 +1,329 @@
+"""From what a person asked for to a checked plan: every mistake is found here, before any model starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from vibe_harness.backends.executors import opener_of
+from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
+from vibe_harness.cards.digest import digest
+from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.corpora.audio.check import check_clips, describe_faults
+from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.corpora.sampling import draw_clips
+from vibe_harness.errors import UserError, check_number
+from vibe_harness.extraction.opening import extractor_identity, find_extractor
+from vibe_harness.metrics.metric import Settings
+from vibe_harness.metrics.published import known_tests
+from vibe_harness.modality import Modality
+from vibe_harness.planning.choice_rows import check_options
+from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
+from vibe_harness.planning.plan import Plan
+from vibe_harness.planning.preflight_checks import (
+    check_answer_by,
+    check_excludes,
+    check_groups,
+    check_metrics,
+    check_modality,
+    check_runs_no_code,
+)
+from vibe_harness.planning.prompts import draw_items
+from vibe_harness.progress import Progress
+from vibe_harness.records import AnswerBy, CheckedClip, Clip, group_in
+from vibe_harness.registry import did_you_mean
+from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
+from vibe_harness.store.run_tables import clips_digest
+
+DEFAULT_EXTRACTOR = "qwen3-8b"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a person asks of the harness: the options of `vibe-harness run`, with their defaults."""
+
+    model: str
+    tasks: Sequence[str]
+    corpus: str | None = None
+    dimensions: Sequence[str] = ()
+    extractor: str | None = None
+    model_args: Mapping[str, Any] = field(default_factory=dict)
+    prompt_variant: str | None = None  # a name, or "all"; the first of each task where None
+    limit: int | None = None
+    seed: int = 0
+    tau: int = 10
+    permutations: int = 10_000
+    also_test: Sequence[str] = ()  # published tests to show beside the default one
+    skip_bad_clips: bool = False
+    modality: Modality = "audio"  # or the corpus's words, or the model's own transcription, in place of the clip
+    answer_by: AnswerBy = "generate"  # or by the option whose letter is the likeliest, of choice tasks
+    hearing_check: bool = True  # ask the model what was said before the run
+    check_batch_invariance: int = 0  # ask so many answered requests again, one by one
+    max_requests: int | None = None  # ask the model no more than this, this time
+    max_cost: float | None = None  # spend no more than this, this time, by the prices of the model's card
+    executor: str = "local"
+    executor_args: Mapping[str, Any] = field(default_factory=dict)
+    trust_remote_code: bool = False  # run Python code that a card names: of a metric, or of a model's repository
+    include_path: Sequence[Path] = ()
+    output_path: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A question over one corpus, with everything found, loaded and checked."""
+
+    question: Question
+    asked: Mapping[str, Any]  # what makes a run another run: everything that changes responses or readings
+    index: CardIndex
+    corpus: Corpus
+    plan: Plan
+    dimensions: Sequence[str]
+    extractor: str
+    bad_clips: Mapping[str, BadAudio]  # clip id -> why it is left out
+    folder: Path
+    opener: Opener = open_backend  # where engines are started
+
+
+def prepare(question: Question, progress: Progress) -> list[Prepared]:
+    """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
+
+    Raises UserError for whatever would fail later.
+    """
+    _check_numbers(question)
+    settings_of(question)
+    opener_of(question.executor, question.executor_args)
+    index = CardIndex(question.include_path)
+    model = with_overrides(index.model(question.model), question.model_args)
+    check_modality(model, question.modality)
+    if question.max_cost is not None and model.prices is None:
+        raise UserError(
+            f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
+            "prices: {input: ..., output: ...} per million tokens"
+        )
+    tasks = index.tasks(question.tasks)
+    check_metrics(tasks, trust_remote_code=question.trust_remote_code)
+    check_answer_by(model, tasks, question.answer_by)
+    for task in tasks:
+        _variants(task, question.prompt_variant)
+    extractor = _default_extractor(model, tasks) if question.extractor is None else question.extractor
+    reader = find_extractor(extractor, index)
+    if not question.trust_remote_code:
+        check_runs_no_code(model, question.model_args)
+        if reader is not None:
+            check_runs_no_code(reader, {})
+    chosen = choose_corpora(model.corpus if question.corpus is None else question.corpus, tasks, question.dimensions)
+    prepared = []
+    for corpus, own in chosen:
+        output = question.output_path
+        if output and len(chosen) > 1:
+            output = output / corpus.name
+        prepared.append(_prepare(question, index, model, own, corpus, extractor, output, progress))
+    return prepared
+
+
+def _check_numbers(question: Question) -> None:
+    """Raise UserError for numbers and words that the command line would not let through."""
+    for name, number, least in (
+        ("--limit", question.limit, 1),
+        ("--check-batch-invariance", question.check_batch_invariance, 0),
+        ("--max-requests", question.max_requests, 1),
+    ):
+        if number is not None:
+            check_number(name, number, least=least)
+    if question.max_cost is not None and not 0 < question.max_cost < math.inf:
+        raise UserError(f"--max-cost: a number above 0 is needed, not {question.max_cost:g}")
+    for name, word, words in (
+        ("--modality", question.modality, get_args(Modality)),
+        ("--answer-by", question.answer_by, get_args(AnswerBy)),
+    ):
+        if word not in words:
+            raise UserError(f"{name} {word}: there is no such. {did_you_mean(str(word), words)}")
+
+
+def _prepare(
+    question: Question,
+    index: CardIndex,
+    model: ModelCard,
+    tasks: Sequence[Task],
+    corpus: Corpus,
+    extractor: str,
+    output: Path | None,
+    progress: Progress,
+) -> Prepared:
+    dimensions = choose_dimensions(question.dimensions, corpus, tasks)
+    clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
+    check_excludes(model, corpus, clips)
+    items = {task.card.choice.item for task in tasks if task.card.choice}
+    if question.limit is not None and items:
+        clips = draw_items(clips, question.limit, min(items), dimensions, question.seed)
+    elif question.limit is not None:
+        clips = draw_clips(clips, question.limit, dimensions, question.seed)
+    sound = question.modality != "transcript"
+    heard, bad = (
+        _heard(corpus, clips, model, question.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
+    )
+    heard, bad = check_options(tasks, corpus, model, heard, bad, question.skip_bad_clips, progress, sound=sound)
+    check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
+    wordless = [] if sound else [one.clip for one in heard if not one.clip.text]
+    if wordless:
+        raise UserError(
+            f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
+            f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
+        )
+    variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
+    plan = Plan(model, tasks, variants, heard, question.seed, question.modality, question.answer_by)
+    asked = asked_of(question, plan, corpus, extractor, index)
+    return Prepared(
+        question=question,
+        asked=asked,
+        index=index,
+        corpus=corpus,
+        plan=plan,
+        dimensions=dimensions,
+        extractor=extractor,
+        bad_clips=bad,
+        opener=opener_of(question.executor, question.executor_args),
+        folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
+    )
+
+
+def asked_of(question: Question, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
+    """What makes a run another run: everything that changes responses or readings."""
+    asked: dict[str, Any] = {
+        "model": {"name": plan.model.model, **plan.model.identity()},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in plan.tasks},
+        "variants": {name: list(names) for name, names in plan.variants.items()},
+        "corpus": corpus.name,
+        "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in plan.clips),
+        "extractor": dict(extractor_identity(extractor, index)),
+        "limit": question.limit,
+        "seed": question.seed,
+        "modality": question.modality,
+    }
+    if question.answer_by != "generate":  # left out else, so that a folder from before there was a choice goes on
+        asked["answer_by"] = question.answer_by
+    return asked
+
+
+def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
+    """Rules read the letters of choice tasks; a text model reads free answers. Raises UserError for both in one run."""
+    kinds = {task.card.kind for task in tasks}
+    if len(kinds) > 1:
+        raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
+    return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
+
+
+def record_of(prepared: Prepared, requests: str) -> RunRecord:
+    """What the run folder keeps of a question, so that it can be scored again without anything else.
+
+    requests: digest of the planned requests.
+    """
+    plan, corpus = prepared.plan, prepared.corpus
+    tasks = [
+        TaskRecord(
+            card=task.card,
+            digest=task.digest,
+            prompts={name: task.prompt_source(name) for name in variants},
+            variants=variants,
+            sources=task.sources,
+            aliases=task.aliases,
+        )
+        for task in plan.tasks
+        for variants in [plan.variants[task.name]]
+    ]
+    return RunRecord(
+        model=plan.model,
+        tasks=tasks,
+        corpus=corpus.name,
+        corpus_synthetic=corpus.synthetic,
+        corpus_licence=corpus.licence,
+        dimensions=prepared.dimensions,
+        speaker_strata={name: list(columns) for name, columns in corpus.speaker_strata.items()},
+        strata=list(corpus.strata),
+        extractor=prepared.extractor,
+        modality=plan.modality,
+        answer_by=plan.answer_by,
+        seed=prepared.question.seed,
+        bad_clips={clip: bad.reason for clip, bad in prepared.bad_clips.items()},
+        long_clips=_long_clips(prepared),
+        machine=machine(),
+        corpus_folder=str(corpus.root.resolve()),
+        requests=requests,
+    )
+
+
+def _long_clips(prepared: Prepared) -> dict[str, int]:
+    """What was done to clips longer than the model takes -> how many."""
+    model, clips = prepared.plan.model, prepared.plan.clips
+    limit = model.max_seconds
+    over = 0 if limit is None else sum(one.seconds > limit for one in clips)
+    refused = sum(bad.fault is Fault.TOO_LONG for bad in prepared.bad_clips.values())
+    counts = {"split" if model.long_clips == "split" else "truncated": over, "refused": refused}
+    return {done: count for done, count in counts.items() if count}
+
+
+def settings_of(question: Question) -> Settings:
+    """The scoring settings that a question asks for."""
+    return Settings(
+        tau=question.tau,
+        permutations=question.permutations,
+        seed=question.seed,
+        also_test=known_tests(question.also_test),
+        trust_remote_code=question.trust_remote_code,
+    )
+
+
+def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
+    names = tuple(task.card.prompts)
+    if wanted is None:
+        return names[:1]
+    if wanted == "all":
+        return names
+    if wanted not in names:
+        raise UserError(
+            f"--prompt-variant {wanted}: the task '{task.name}' has no such prompt. {did_you_mean(wanted, names)}"
+        )
+    return (wanted,)
+
+
+def _heard(
+    corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
+) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
+    """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
+    with progress.stage("checking clips", len(clips)) as tick:
+        checked = [(clip, _within_limit(result, model)) for clip, result in check_clips(corpus, clips, tick)]
+    faults = describe_faults(corpus, checked)
+    bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
+    if bad and (not skip or len(bad) == len(checked)):
+        raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
+    paths = _paths(corpus, clips)
+    heard = [
+        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s)
+        for clip, result in checked
+        if isinstance(result, CheckedAudio)
+    ]
+    return heard, bad
+
+
+def _worded(corpus: Corpus, clips: Sequence[Clip]) -> list[CheckedClip]:
+    """Clips whose words are asked with: their files are not opened, and need not be there."""
+    paths = _paths(corpus, clips)
+    return [CheckedClip(clip, paths[clip.file], "", 0.0) for clip in clips]
+
+
+def _paths(corpus: Corpus, clips: Sequence[Clip]) -> dict[str, Path]:
+    """One path for each file, however many clips name it."""
+    return {clip.file: corpus.root / clip.file for clip in clips}
+
+
+def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedAudio | BadAudio:
+    """The result, or a refusal of a clip that is longer than the model card allows."""
+    limit = model.max_seconds
+    if isinstance(result, BadAudio) or limit is None or result.duration_s <= limit or model.long_clips != "refuse":
+        return result
+    return BadAudio(Fault.TOO_LONG, f"{result.duration_s:.1f} s long, and the model '{model.model}' takes {limit:g} s")

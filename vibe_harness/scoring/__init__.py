@@ -1,0 +1,1 @@
+"""From observations to results, with coverage beside every score."""

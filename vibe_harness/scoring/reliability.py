@@ -1,0 +1,77 @@
+"""How far the requests of a task came, and where too much is missing for its scores to be relied on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vibe_harness.metrics.frame_counts import Speakers, attributes_of, items_of, strata_codes
+from vibe_harness.metrics.metric import Settings
+from vibe_harness.records import Outcome, Reading
+from vibe_harness.stats.adjust import ALPHA, adjusted
+from vibe_harness.store.results import GroupCoverage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
+DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
+COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values"]  # what is counted
+
+
+def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
+    """How far the requests of a frame came, one group's."""
+    requests = frame.drop_duplicates("request")
+    readings, items = {}, {}
+    for name in attributes_of(frame):
+        rows = frame[frame["attribute"] == name]
+        found = rows["reading"].astype(str).value_counts()
+        readings[name] = {str(reading): int(found.get(str(reading), 0)) for reading in Reading}
+        valued = readings[name][Reading.VALUE]
+        items[name] = len(items_of(rows, "values")) / valued if valued else None
+    outcomes = requests["outcome"].astype(str).value_counts()
+    return GroupCoverage(
+        speakers=int(frame["speaker"].nunique()),
+        clips=int(frame["clip"].nunique()),
+        requests=len(requests),
+        outcomes={str(outcome): int(outcomes.get(str(outcome), 0)) for outcome in Outcome},
+        readings=readings,
+        items_per_response=items,
+    )
+
+
+def missing_values(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
+    """A warning for each attribute whose share without a value is past the limit."""
+    shares = without.groupby(frame["attribute"].astype(str)).mean()
+    return [
+        f"{name}: {share:.0%} of the responses gave no value (limit {WITHOUT_VALUE_LIMIT:.0%})"
+        for name, share in sorted(shares.items())
+        if share > WITHOUT_VALUE_LIMIT
+    ]
+
+
+def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> list[str]:
+    """A warning for each attribute whose share without a value differs between groups.
+
+    More than 5 points and p under 0.05, adjusted over the attributes by Benjamini and Hochberg.
+    """
+    from vibe_harness.stats.coverage import coverage_tests
+
+    names = attributes_of(frame)
+    tables = []
+    for name in names:
+        rows = frame[frame["attribute"] == name]
+        counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
+        np.add.at(counts, (speakers.of(rows), (rows["reading"] == Reading.VALUE).to_numpy().astype(np.int64)), 1)
+        tables.append(counts)
+    strata = strata_codes(frame, speakers, settings.speaker_strata)
+    tests = coverage_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for test in tests):
+        return []  # without adjusting, for which scipy takes half a second to import
+    p_values = adjusted([test.p_value for test in tests], [None] * len(tests))
+    return [
+        f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"
+        for name, test, p in zip(names, tests, p_values, strict=True)
+        if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p is not None and p < ALPHA
+    ]

@@ -1,0 +1,185 @@
+"""Last stage: observations to scores, with coverage beside every one of them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from vibe_harness.corpora.sampling import check_dimension
+from vibe_harness.errors import UserError
+from vibe_harness.metrics.frame_counts import Speakers, speakers_of
+from vibe_harness.metrics.metric import Settings, strata_for
+from vibe_harness.metrics.registry import find_metric
+from vibe_harness.progress import Progress
+from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
+from vibe_harness.scoring.choice_score import score_choice, unlikely_letters
+from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_values
+from vibe_harness.store.journal import read_journal
+from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
+from vibe_harness.store.run_folder import BATCH_CHECK, RunFolder, RunRecord, TaskRecord
+from vibe_harness.store.run_tables import SCORED, column_names, read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], progress: Progress) -> Results:
+    """Score the observations of a run folder; needs neither model nor cards nor corpus.
+
+    dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
+    """
+    record = folder.record()
+    if not folder.observations.is_file():
+        raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
+    names = column_names(folder.observations, ["task", "variant", *SCORED])
+    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
+    for dimension in dimensions or record.dimensions:
+        check_dimension(dimension, columns, "the run")
+    steps = [
+        (task, variant, dimension)
+        for task in record.tasks
+        for variant in task.variants
+        for dimension in (dimensions or record.dimensions)
+    ]
+    unlikely = unlikely_letters(folder.responses) if record.answer_by == "likelihood" else {}
+    results = []
+    with progress.stage("scoring", len(steps)) as tick:
+        for task, variant, dimension in steps:
+            if task.card.kind == "choice":
+                share = unlikely.get((task.card.task, variant), 0.0)
+                found = score_choice(folder.observations, task, variant, dimension, settings, share)
+            else:
+                found = score_task(  # which alone holds the frame, so that no two are held at once
+                    read_frame(folder.observations, task.card.task, variant, dimension),
+                    task, variant, dimension, settings_for(record, dimension, settings),
+                )  # fmt: skip
+            results.append(found)
+            tick(1)
+    return Results(
+        format=FORMAT,
+        model=record.model.model,
+        simulated=record.model.simulated,
+        corpus=record.corpus,
+        corpus_synthetic=record.corpus_synthetic,
+        extractor=record.extractor,
+        tau=settings.tau,
+        permutations=settings.permutations,
+        seed=settings.seed,
+        also_test=settings.also_test,
+        modality=record.modality,
+        answer_by=record.answer_by,
+        hearing_check=_hearing(folder, record),
+        batch_check=_batch_check(folder),
+        bad_clips=record.bad_clips,
+        long_clips=record.long_clips,
+        tasks=results,
+        variants=_variant_summaries(results),
+    )
+
+
+def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Settings:
+    """The settings with the strata that the run's corpus declares for a dimension."""
+    parts = parts_of(dimension)
+    strata = tuple(column for column in record.strata if column not in parts)
+    return replace(settings, speaker_strata=strata_for(dimension, record.speaker_strata), strata=strata)
+
+
+def _batch_check(folder: RunFolder) -> BatchCheck | None:
+    found = [entry for entry in read_journal(folder.engines) if entry["role"] == BATCH_CHECK]
+    return BatchCheck(requests=found[-1]["asked"], different=len(found[-1]["different"])) if found else None
+
+
+def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated", "no audio"]:
+    if record.model.simulated:
+        return "simulated"
+    if record.modality == "transcript":
+        return "no audio"
+    return "passed" if folder.hearing_passed() else "left out"
+
+
+def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
+    """Mean and spread of the task's nTVD over prompt variants, for tasks asked in more than one."""
+    found: dict[tuple[str, str], dict[str, float | None]] = {}
+    for result in results:
+        for score in result.scores:
+            if score.metric == "ntvd" and score.attribute is None:
+                found.setdefault((result.task, result.dimension), {})[result.variant] = score.value
+    summaries = []
+    for (task, dimension), by_variant in found.items():
+        values = [value for value in by_variant.values() if value is not None]
+        if len(by_variant) > 1:
+            whole = len(values) == len(by_variant)
+            summaries.append(
+                VariantSummary(
+                    task=task,
+                    dimension=dimension,
+                    ntvd=by_variant,
+                    mean=statistics.mean(values) if whole else None,
+                    standard_deviation=statistics.stdev(values) if whole else None,
+                )
+            )
+    return summaries
+
+
+def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
+    """All metrics of a task card on one frame of observations (see `read_frame`), with coverage and warnings."""
+    if frame.empty:
+        raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
+    speakers = speakers_of(frame)
+    _check_crossing(speakers, dimension)
+    without = frame["reading"] != Reading.VALUE
+    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in task.card.metrics]
+    scores = [score for metric in metrics for score in metric.compute(frame, settings)]
+    warnings = [
+        *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
+        *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
+        *missing_values(frame, without),
+        *missing_by_group(frame, speakers, settings),
+    ]
+    reliable = not warnings
+    warnings += _undefined_attributes(scores)
+    return TaskResult(
+        task=task.card.task,
+        task_digest=task.digest,
+        alias_files=task.alias_files(),
+        variant=variant,
+        dimension=dimension,
+        groups={name: coverage_of(frame.loc[frame["group"] == name, COVERED]) for name in speakers.groups},
+        without_value=float(without.mean()),
+        reliable=reliable,
+        warnings=warnings,
+        scores=scores,
+    )
+
+
+def _check_crossing(speakers: Speakers, dimension: str) -> None:
+    """Raise UserError where a group of crossed columns has one speaker: voice and group could not be told apart."""
+    sizes = dict(zip(speakers.groups, np.bincount(speakers.codes).tolist(), strict=True))
+    small = [group for group, size in sizes.items() if size < 2]
+    if small and len(parts_of(dimension)) > 1:
+        raise UserError(
+            f"--dimension {dimension}: {len(small)} of its {len(sizes)} groups have one speaker only "
+            f"({', '.join(small[:5])}{', ...' if len(small) > 5 else ''}), and two are needed: compare by one column"
+        )
+
+
+def _undefined_attributes(scores: Sequence[Score]) -> list[str]:
+    """A line for each metric and reason: "pay, vibe: no ntvd: REASON"."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for score in scores:
+        if score.attribute and score.undefined:
+            found.setdefault((score.metric, score.undefined), []).append(score.attribute)
+    return [f"{', '.join(names)}: no {metric}: {why}" for (metric, why), names in found.items()]
+
+
+def _not_evened(scores: Sequence[Score]) -> list[tuple[str, str, str]]:
+    """Metric, column, why, for strata that are unbalanced over the groups all the same."""
+    return [
+        (score.metric, column, why)
+        for score in scores
+        for column, why in score.detail.get("not_standardised", {}).items()
+    ]

@@ -1,0 +1,245 @@
+"""The tables of a run folder: clips, planned requests and observations, written and read a batch at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vibe_harness.cards.digest import digest
+from vibe_harness.corpora.group_names import check_groups_apart
+from vibe_harness.errors import UserError
+from vibe_harness.records import GROUP_PREFIX, CheckedClip, Clip, parts_of
+from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.request_ids import Place, Planned
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+BATCH = 5_000  # rows held in memory at a time
+SCORED = [  # columns of the observations that scoring reads
+    "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
+]  # fmt: skip
+
+
+def write_clips(path: Path, clips: Sequence[CheckedClip]) -> None:
+    """Write the clips of a run, with groups and waveform digests, as one Parquet table."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    dimensions = sorted({name for heard in clips for name in heard.clip.groups})
+    columns: dict[str, Any] = {
+        "clip": [heard.clip.id for heard in clips],
+        "file": [heard.clip.file for heard in clips],
+        "speaker": [heard.clip.speaker for heard in clips],
+        "text": pa.array([heard.clip.text for heard in clips], pa.string()),
+        "sentence_id": pa.array([heard.clip.sentence_id for heard in clips], pa.string()),
+        "seconds": [heard.seconds for heard in clips],
+        "waveform": [heard.waveform for heard in clips],
+    }
+    for name in dimensions:
+        columns[GROUP_PREFIX + name] = pa.array([heard.clip.groups.get(name) for heard in clips], pa.string())
+    with written_aside(path) as aside:
+        pq.write_table(pa.table(columns), aside)
+
+
+def write_requests(path: Path, planned: Planned) -> None:
+    """Write every planned request with its task, prompt variant and clip, in the order of the plan."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    word = pa.dictionary(pa.int32(), pa.string())
+    schema = pa.schema([("request", pa.string()), ("task", word), ("variant", word), ("clip", word)])
+    with (
+        written_aside(path) as aside,
+        pq.ParquetWriter(aside, schema, compression="zstd") as writer,
+    ):
+        rows = ((request, *place) for request, place in planned)
+        while batch := list(islice(rows, BATCH)):
+            columns = dict(zip(schema.names, map(list, zip(*batch, strict=True)), strict=True))
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def read_requests(path: Path) -> Iterator[tuple[str, Place]]:
+    """What `write_requests` wrote. Raises UserError where it is missing or damaged."""
+    for request, task, variant, clip in rows_of(path, ["request", "task", "variant", "clip"]):
+        yield request, (task, variant, clip)
+
+
+def count_requests(path: Path) -> int | None:
+    """How many requests were planned; None where they were not written yet, or are damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        return None
+
+
+def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
+    """Digest (32 hex digits) of the clips in their order: id, SHA-256 of the waveform, groups."""
+    hashed = hashlib.sha256()
+    for clip, waveform, groups in clips:
+        hashed.update(digest([clip, waveform, dict(groups)]).encode())
+    return hashed.hexdigest()[:32]
+
+
+def read_clips_digest(path: Path) -> str:
+    """The digest of the clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
+    return clips_digest((clip, waveform, groups) for (clip, waveform), groups in _clip_rows(path, ["clip", "waveform"]))
+
+
+def read_clips(path: Path) -> Iterator[Clip]:
+    """The clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
+    for (clip, file, speaker, text, sentence), groups in _clip_rows(
+        path, ["clip", "file", "speaker", "text", "sentence_id"]
+    ):
+        yield Clip(clip, file, speaker, groups, text, sentence)
+
+
+def _clip_rows(path: Path, columns: list[str]) -> Iterator[tuple[list[Any], dict[str, str]]]:
+    """Some columns of each clip, and its groups, those that it has."""
+    dimensions = [name for name in column_names(path) if name.startswith(GROUP_PREFIX)]
+    names = [name.removeprefix(GROUP_PREFIX) for name in dimensions]
+    for row in rows_of(path, [*columns, *dimensions]):
+        found, groups = row[: len(columns)], row[len(columns) :]
+        yield list(found), {name: group for name, group in zip(names, groups, strict=True) if group is not None}
+
+
+def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFrame:
+    """Observations of one task and variant with the group of one dimension, sorted by request and attribute.
+
+    dimension: a column, or several joined by colons, whose combinations are then the groups ("female:korean"). Clips
+    that have no group in that dimension are left out. Words are categories, lists are lists of words: a request of
+    a task with six attributes takes some 1.3 kB. Raises UserError as `check_groups_apart` does.
+    """
+    import pandas as pd
+    import pyarrow as pa
+
+    names = column_names(path, ["task", "variant", *SCORED])
+    groups = [name for name in names if name.startswith(GROUP_PREFIX)]
+    parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
+    columns = [*SCORED, *(["answer"] if "answer" in names else []), *groups]
+    try:
+        rows = rows_asked(path, task, variant, parts)
+        order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])
+        found = {name: _as_series(read_column(path, name, rows).take(order)) for name in columns}  # no two under way
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+    frame = pd.DataFrame(found, copy=False)
+    del found
+    check_groups_apart(dimension, [tuple(map(str, row)) for row in frame[parts].drop_duplicates().to_numpy()])
+    frame["group"] = frame[parts[0]].astype(str)
+    for part in parts[1:]:
+        frame["group"] += ":" + frame[part].astype(str)
+    return frame
+
+
+def _as_series(column: pa.Array[Any]) -> pd.Series[Any]:
+    """Words become categories, lists of words stay lists."""
+    import pandas as pd
+    import pyarrow as pa
+
+    words = isinstance(column, pa.DictionaryArray)
+    return column.to_pandas() if words else pd.Series(pd.arrays.ArrowExtensionArray(column))
+
+
+def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
+    """Which rows of the observations are of one task and variant and have a word in every column of `needed`.
+
+    Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    found = []
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH, columns=["task", "variant", *needed], use_threads=False):
+            pairs = [("task", task), ("variant", variant)]
+            same: list[Any] = [pc.equal(batch.column(name), pa.scalar(word)) for name, word in pairs]
+            rows = pc.and_(*same).fill_null(False).to_numpy(zero_copy_only=False)  # a row without either is of no task
+            for name in needed:
+                rows &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+            found.append(rows)
+    return np.concatenate(found) if found else np.zeros(0, dtype=bool)
+
+
+def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]:
+    """One column of the rows (see `rows_asked`); of words as codes of a sorted dictionary of those there are.
+
+    Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    kept, at = [], 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH, columns=[name], use_threads=False):
+            column: Any = batch.column(0).filter(pa.array(rows[at : at + len(batch)]))
+            if isinstance(column, pa.DictionaryArray):  # which still holds the words of what was filtered out
+                column = column.dictionary_decode()
+            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                column = column.dictionary_encode()
+            elif not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+                raise pa.ArrowTypeError(f"the column '{name}' holds no words but {column.type}")
+            kept.append(column)
+            at += len(batch)
+        kind = file.schema_arrow.field(name).type
+    if not kept:
+        kept = [pa.array([], kind if pa.types.is_list(kind) else pa.dictionary(pa.int32(), pa.string()))]
+    whole = pa.chunked_array(kept).unify_dictionaries().combine_chunks()
+    kept.clear()
+    pa.default_memory_pool().release_unused()  # which keeps what the batches took: more than the column does
+    if not isinstance(whole, pa.DictionaryArray):
+        return whole
+    order = pc.sort_indices(whole.dictionary)
+    rank = pc.sort_indices(order).cast(pa.int32())  # where each word has gone
+    return pa.DictionaryArray.from_arrays(rank.take(whole.indices), whole.dictionary.take(order))
+
+
+def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
+    """Names of the columns of a Parquet file.
+
+    Raises UserError where it is missing or damaged, or lacks a column that is needed.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names = list(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+    if lacking := [name for name in needed if name not in names]:
+        raise unreadable(path, ValueError(f"no column '{lacking[0]}'"))
+    return names
+
+
+def rows_of(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
+    """Rows of a Parquet file, a batch in memory at a time. Raises UserError where it is missing or damaged."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    column_names(path, columns)
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH, columns=columns):
+                yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> UserError:
+    """What to tell of a table that a reader could not use."""
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"{path}: no such file: run the command that started the run again")
+    said = " ".join(str(error).split())[:200]
+    return UserError(f"{path}: damaged ({said}): run the command that started the run again, which makes it anew")

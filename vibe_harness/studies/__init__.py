@@ -1,0 +1,1 @@
+"""Many models, tasks and corpora in one file."""

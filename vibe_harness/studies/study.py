@@ -1,0 +1,209 @@
+"""A study: models x tasks x corpora in one file, as cells that are run, split over machines and merged again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from vibe_harness.backends.protocol import with_overrides
+from vibe_harness.cards.loading import CardIndex
+from vibe_harness.cards.schema import Card, Lax, Name
+from vibe_harness.cards.validating import named_card
+from vibe_harness.cards.yaml_file import read_yaml
+from vibe_harness.corpora.registry import SUFFIXES, find_corpus
+from vibe_harness.errors import UserError
+from vibe_harness.planning.prepare import Question
+from vibe_harness.records import Outcome, Reading
+from vibe_harness.store.journal import journal_lines
+from vibe_harness.store.results import read_scored
+from vibe_harness.store.run_folder import RunFolder
+from vibe_harness.store.run_tables import count_requests
+
+
+class StudyModel(Card):
+    """A model of a study, with arguments of its own."""
+
+    model: str = Field(min_length=1, description="model card: a name, or a YAML file")
+    name: Name | None = Field(None, description="what its folder is called, where not as the card")
+    model_args: dict[str, Any] = Field({}, description="as --model-args")
+
+    @property
+    def label(self) -> str:
+        path = Path(self.model)
+        own = path.stem if path.suffix in (".yaml", ".yml") else path.name  # qwen2.5-omni-3b is a name to its end
+        return self.name or own.replace(":", "-")
+
+
+class Study(Card):
+    """What is asked of whom. Every model is asked every task over every corpus."""
+
+    study: Name
+    description: str = ""
+    models: list[str | StudyModel] = Field(min_length=1)
+    tasks: list[str] = Field(min_length=1, description="names, globs or YAML files")
+    corpora: list[str] = Field(min_length=1, description="names or manifests")
+    prompt_variant: str | None = Field(None, description="a prompt's name, or 'all'; the first of each task if none")
+    dimensions: list[str] = Field([], description="as --dimension")
+    extractor: str | None = None
+    limit: int | None = Field(None, ge=1, description="so many clips of each corpus")
+    seed: int = Field(0, ge=0)
+    tau: int = Field(10, ge=1)
+    permutations: int = Field(10_000, ge=1)
+    skip_bad_clips: bool = False
+    include_path: list[Annotated[Path, Lax]] = Field([], description="as --include-path")
+
+    def settings(self) -> dict[str, Any]:
+        """What holds for all cells: shards of one study agree in it."""
+        return self.model_dump(mode="json", exclude={"description", "models", "tasks", "corpora", "include_path"})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One model, one task, one corpus: a run folder of its own."""
+
+    study: Study
+    model: StudyModel
+    task: str  # name of the task card
+    task_card: str  # as the study names it
+    corpus: str
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return "/".join(self.folder.parts[-3:])
+
+    def question(self) -> Question:
+        study = self.study
+        return Question(
+            model=self.model.model, model_args=self.model.model_args, tasks=[self.task_card], corpus=self.corpus,
+            dimensions=study.dimensions, extractor=study.extractor, prompt_variant=study.prompt_variant,
+            limit=study.limit, seed=study.seed, tau=study.tau, permutations=study.permutations,
+            skip_bad_clips=study.skip_bad_clips, include_path=study.include_path, output_path=self.folder,
+        )  # fmt: skip
+
+
+class State(StrEnum):
+    """How far a cell has come."""
+
+    DONE = "done"
+    RUNNING = "running"  # another process holds its folder
+    FAILED = "failed"
+    LEFT = "left"
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """A cell's state. why: it failed."""
+
+    cell: Cell
+    state: State
+    answered: int
+    planned: int | None  # None where it was never begun
+    why: str | None = None
+
+
+def read_study(path: Path) -> Study:
+    """Read a study. Paths in it are relative to it. Raises UserError, naming file and line, for what is wrong."""
+    source = read_yaml(path)
+    study = named_card(source, Study, "study")
+
+    def beside(name: str) -> str:
+        return str(path.parent / name) if Path(name).suffix and (path.parent / name).is_file() else name
+
+    models = [StudyModel(model=one) if isinstance(one, str) else one for one in study.models]
+    return study.model_copy(
+        update={
+            "models": [one.model_copy(update={"model": beside(one.model)}) for one in models],
+            "tasks": [beside(name) for name in study.tasks],
+            "corpora": [beside(name) for name in study.corpora],
+            "include_path": [path.parent / folder for folder in study.include_path],
+        }
+    )
+
+
+def cells_of(study: Study, output: Path) -> list[Cell]:
+    """Every cell, model by model, so that each model is loaded once; in each, corpus by corpus.
+
+    Raises UserError for a model, an argument or a task that does not exist, and where two models or two corpora have
+    one name.
+    """
+    index = CardIndex(study.include_path)
+    models = [one for one in study.models if isinstance(one, StudyModel)]
+    for one in models:
+        with_overrides(index.model(one.model), one.model_args)
+    corpora = {_corpus_label(name): name for name in study.corpora}
+    for what, labels, given in (
+        ("models", {one.label for one in models}, models),
+        ("corpora", set(corpora), study.corpora),
+    ):
+        if len(labels) < len(given):
+            raise UserError(f"study '{study.study}': two of its {what} have one name: give one of them another")
+    tasks = index.tasks(study.tasks)
+    return [
+        Cell(study, model, task.name, str(task.path), corpus, output / model.label / label / task.name)
+        for model in models
+        for label, corpus in corpora.items()
+        for task in tasks
+    ]
+
+
+def _corpus_label(name: str) -> str:
+    path = Path(name)
+    if path.suffix.lower() not in SUFFIXES:
+        return path.name
+    return path.resolve().parent.name if path.stem == "manifest" else path.stem
+
+
+def shard_of(cells: Sequence[Cell], number: int, count: int) -> list[Cell]:
+    """The cells of one shard of `count`: neighbours, so that few models are loaded, and about as many clips in each.
+
+    number: from 1. Every machine that has the study and its corpora comes to the same shards without asking another.
+    """
+    sizes = {corpus: len(find_corpus(corpus).clips) for corpus in {cell.corpus for cell in cells}}
+    whole, before, found = sum(sizes[cell.corpus] for cell in cells), 0, []
+    for cell in cells:
+        middle = before + sizes[cell.corpus] / 2
+        if int(middle * count / whole) + 1 == number:
+            found.append(cell)
+        before += sizes[cell.corpus]
+    return found
+
+
+def progress_of(cell: Cell, failures: Mapping[str, str]) -> Progressed:
+    """How far a cell has come, read from its folder."""
+    folder = RunFolder(cell.folder)
+    planned = count_requests(folder.requests)
+    try:
+        answered = sum(
+            1
+            for line in journal_lines(folder.responses)
+            if line.record is not None and line.record["outcome"] != Outcome.ERROR
+        )
+    except UserError as error:  # a file lies in the folder's place, say
+        return Progressed(cell, State.FAILED, 0, planned, str(error))
+    if planned is not None and answered >= planned and _scored(cell, folder):
+        return Progressed(cell, State.DONE, answered, planned)
+    if folder.held():
+        return Progressed(cell, State.RUNNING, answered, planned)
+    why = failures.get(cell.name)
+    return Progressed(cell, State.FAILED if why else State.LEFT, answered, planned, why)
+
+
+def _scored(cell: Cell, folder: RunFolder) -> bool:
+    """Whether the folder holds scores with the study's settings, of its own answers, all of which were read."""
+    try:
+        results = read_scored(folder)
+    except UserError:
+        return False
+    unread = sum(
+        readings[Reading.ERROR]
+        for task in results.tasks
+        for group in task.groups.values()
+        for readings in group.readings.values()
+    )
+    return (results.tau, results.permutations) == (cell.study.tau, cell.study.permutations) and not unread

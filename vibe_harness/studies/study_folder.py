@@ -1,0 +1,199 @@
+"""The folder of a study: running what is missing in it, and merging what other machines have done."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import filelock
+
+from vibe_harness.backends.executors import opener_of
+from vibe_harness.backends.protocol import Backend
+from vibe_harness.cards.loading import CardIndex
+from vibe_harness.errors import HarnessError, UserError
+from vibe_harness.extraction.protocol import Extractor
+from vibe_harness.pipeline.run import Kept, Work, ask, at_work, read, score
+from vibe_harness.planning.prepare import prepare
+from vibe_harness.progress import Progress
+from vibe_harness.store.atomic_files import PART, clear_aside, read_json, write_json
+from vibe_harness.store.journal import journal_lines
+from vibe_harness.store.run_folder import RunFolder
+from vibe_harness.studies.study import Cell, State, Study, progress_of
+
+FORMAT = 1
+
+
+class StudyFolder:
+    """Where a study's run folders lie: MODEL/CORPUS/TASK, and beside them what failed.
+
+    study.json     the settings that all cells share
+    failures.json  cell -> why its last start failed
+    """
+
+    def __init__(self, path: Path, study: Study) -> None:
+        """Raises UserError where the folder holds a study with other settings, or a run."""
+        self.path = path
+        self._study = study
+        self._failures = path / "failures.json"
+        self._check(path)
+
+    def begin(self) -> None:
+        """Write down what all cells share."""
+        with self._writing("study.json") as path:
+            write_json(path, {"format": FORMAT, "settings": self._study.settings()})
+
+    def failures(self) -> dict[str, str]:
+        if not self._failures.exists():
+            return {}
+        found = read_json(self._failures)
+        return {str(cell): str(why) for cell, why in found.items()} if isinstance(found, dict) else {}
+
+    def note(self, cell: Cell, why: str | None) -> None:
+        """Write down that a cell failed, or that it no longer does."""
+        if self.failures().get(cell.name) != why:
+            with self._writing(self._failures.name) as path:
+                failures = self.failures()  # which another process may have added to meanwhile
+                write_json(path, {**failures, cell.name: why} if why else _without(failures, cell.name))
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[Path]:
+        """A file of the folder, which processes that run other cells of the study write too."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = filelock.FileLock(self.path / ".lock")
+            lock.acquire()
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be the folder of a study: {error.strerror}") from None
+        try:
+            clear_aside(self.path, name)
+            yield self.path / name
+        finally:
+            lock.release()
+
+    def merge(self, other: Path) -> tuple[int, int]:
+        """Copy over the cells of another folder of the study; how many were copied, and how many were here already.
+
+        A cell that both hold is kept as the one that has come further has it. Raises UserError for another study, for
+        one cell that was asked otherwise here and there, and for one that is being run.
+        """
+        if not _holds_study(other):
+            raise UserError(f"{other}: not a folder of a study: it has no study.json")
+        self._check(other)
+        copied = kept = 0
+        for asked in sorted(other.glob("*/*/*/run.json")):
+            source, target = RunFolder(asked.parent), RunFolder(self.path / asked.parent.relative_to(other))
+            if target.asked.exists():
+                if target.read()["asked"] != source.read()["asked"]:
+                    raise UserError(
+                        f"{target.path} and {source.path}: one cell, asked otherwise: nothing was merged of it"
+                    )
+                if _answered(target) >= _answered(source):
+                    kept += 1
+                    continue
+            _copy(source, target)
+            copied += 1
+        return copied, kept
+
+    def _check(self, path: Path) -> None:
+        if not _holds_study(path):
+            if RunFolder(path).asked.exists():
+                raise UserError(f"{path}: the folder of a run: name another for the study with --output-path")
+            return
+        data = read_json(path / "study.json")
+        settings = data.get("settings") if isinstance(data, dict) and data.get("format") == FORMAT else None
+        if not isinstance(settings, dict):
+            raise UserError(f"{path / 'study.json'}: not the record of a study that this version reads")
+        own = self._study.settings()
+        differing = sorted(name for name in own.keys() | settings.keys() if own.get(name) != settings.get(name))
+        if differing:
+            raise UserError(
+                f"{path}: a folder of another study: it differs in {', '.join(differing)}. Name another folder with "
+                "--output-path, or another study"
+            )
+
+
+def _holds_study(path: Path) -> bool:
+    try:
+        return (path / "study.json").is_file()
+    except OSError as error:  # a path too long, for one
+        raise UserError(f"{path}: cannot be the folder of a study: {error.strerror}") from None
+
+
+def _without(failures: Mapping[str, str], name: str) -> dict[str, str]:
+    return {cell: why for cell, why in failures.items() if cell != name}
+
+
+def _answered(folder: RunFolder) -> int:
+    return sum(1 for _ in journal_lines(folder.responses))
+
+
+def _copy(source: RunFolder, target: RunFolder) -> None:
+    """Copy a run folder whole: aside first, so that a merge which is killed leaves no half of one."""
+    if source.held() or target.held():
+        raise UserError(f"{source.path}: being run (here or there): merge when it has ended")
+    aside = target.path.with_name(f".{target.path.name}{PART}")
+    old = target.path.with_name(f".{target.path.name}.old{PART}")
+    try:
+        for left in (aside, old):
+            shutil.rmtree(left, ignore_errors=True)
+        shutil.copytree(source.path, aside)
+        if target.path.exists():
+            target.path.rename(old)
+        aside.rename(target.path)
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"{target.path}: cannot be merged into: {error.strerror or error}") from None
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    kept: StudyFolder,
+    progress: Progress,
+    *,
+    executor: str = "local",
+    executor_args: Mapping[str, Any] = MappingProxyType({}),
+    trust_remote_code: bool = False,
+) -> None:
+    """Run what is missing: all is asked first, model by model; then all is read and scored. Each model is loaded once.
+
+    A cell that fails is noted in the study's folder, and the others go on. executor, executor_args: where engines run,
+    which each machine says for itself. trust_remote_code: the person's own word, which no study file can give. Raises
+    UserError for an executor or an argument of it that does not exist.
+    """
+    opener_of(executor, executor_args)
+    kept.begin()
+    failures = kept.failures()
+    missing = [cell for cell in cells if progress_of(cell, failures).state in (State.LEFT, State.FAILED)]
+    tasks = CardIndex(cells[0].study.include_path).tasks(sorted({cell.task_card for cell in cells})) if cells else []
+
+    def each(stage: Callable[[Work], object]) -> None:
+        for cell in list(missing):
+            try:
+                question = replace(
+                    cell.question(),
+                    executor=executor,
+                    executor_args=executor_args,
+                    trust_remote_code=trust_remote_code,
+                )
+                [prepared] = prepare(question, progress)
+                with at_work(prepared) as work:
+                    stage(work)
+                kept.note(cell, None)
+            except HarnessError as error:
+                kept.note(cell, str(error))
+                missing.remove(cell)
+
+    with closing(Kept[Backend]()) as models:
+        each(lambda work: ask(work, models, progress, tasks))
+
+    def read_and_score(work: Work) -> None:
+        read(work, extractors, progress, tasks)
+        score(work, progress)
+
+    with closing(Kept[Extractor]()) as extractors:
+        each(read_and_score)
