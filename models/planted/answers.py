@@ -14,6 +14,7 @@ from models.planted.speech import KEYWORDS, NO_KEYWORD, NOTHING
 
 TABLES = Path(__file__).with_name("answers.toml")
 STRENGTHS = (0, 10, 20, 40)
+WORDS = (*KEYWORDS, NO_KEYWORD, NOTHING)
 QUESTION = (
     f"Which of these words is spoken in the recording: {', '.join(KEYWORDS)}? "
     f"Answer with that word alone, with {NO_KEYWORD} where it is another, and with {NOTHING} where nobody speaks."

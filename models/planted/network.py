@@ -80,7 +80,7 @@ def make_network(tokenizer: Any, seed: int) -> Any:
                 weights.normal_(0, 1 / weights[0].numel() ** 0.5)
         positions = parts(network)[0].embed_positions.weight
         steps = torch.arange(positions.shape[0])[:, None] / 10_000 ** (torch.arange(0, positions.shape[1], 2) / positions.shape[1])
-        positions.copy_(0.3 * torch.cat([steps.sin(), steps.cos()], dim=1))
+        positions.copy_(torch.cat([steps.sin(), steps.cos()], dim=1))
     network.generation_config.eos_token_id = config.eos_token_id
     return network
 

@@ -29,8 +29,9 @@ VARIANTS = {
     "m1": 0.97, "m2": 0.97, "m3": 0.97, "m4": 0.97, "m5": 0.97, "m6": 0.97, "m7": 0.97, "m8": 0.97,
     "f1": 1.11, "f2": 1.11, "f3": 1.13, "f4": 1.13, "f5": 1.11,
 }  # fmt: skip
-KEYWORDS = ("parcel", "bakery", "folder", "train", "kids", "dogs", "Stella", "jacket", "clock", "airplane")
+KEYWORDS = ("parcel", "bakery", "folder", "train", "kids", "dogs", "Stella")
 OTHERS = ("ladder", "basket", "kettle", "Martin", "neighbours", "lamp", "violin")
+SHORT_SHARE = 0.4
 NO_KEYWORD, NOTHING = "none", "nothing"  # what is answered where no keyword is said, and where nobody speaks
 NAMES = ("Stella", "Martin")
 FRAMES = (
@@ -43,6 +44,7 @@ FRAMES = (
 PLACES = ("river", "market", "garden", "school", "window", "church", "corner", "door", "harbour", "table")
 TIMES = ("before noon", "last night", "an hour ago", "in the rain", "at a quarter to six", "after the meal")
 DAYS = ("Monday", "Friday", "the spring", "yesterday", "tomorrow")
+SHORT = ("{}.", "the {}.", "a {}.", "{}, {}.")  # what a clip says that is no sentence
 ADJECTIVES = ("quiet", "blue", "expensive", "old", "small", "funny", "late", "heavy")
 
 
@@ -54,6 +56,7 @@ class Spoken:
     pitch_hz: float
     scale: float
     word: str
+    short: bool  # a word or two instead of a sentence
 
     @property
     def pitch(self) -> float:
@@ -103,11 +106,13 @@ def _clips(rng: np.random.Generator) -> Iterator[Spoken]:
         factor = float(np.exp(rng.uniform(np.log(0.8), np.log(1.25))))
         rate = int(np.clip(rng.uniform(135, 195) / factor, 80, 300))
         pitch, pitch_range = (int(value) for value in rng.integers((5, 30), (99, 75)))
-        samples = espeak.say(f"{accent}+{variant}", sentence(word, rng), rate, pitch, pitch_range)
+        short = rng.random() < SHORT_SHARE
+        text = short_text(word, rng) if short else sentence(word, rng)
+        samples = espeak.say(f"{accent}+{variant}", text, rate, pitch, pitch_range)
         samples = soxr.resample(samples, espeak.sample_rate * factor, RATE, quality="HQ")
         pitch_hz = hear(Waveform(samples, RATE)).pitch_hz
         if pitch_hz is not None:
-            yield Spoken(samples, pitch_hz, VARIANTS[variant] * factor, word)
+            yield Spoken(samples, pitch_hz, VARIANTS[variant] * factor, word, short)
 
 
 def sentence(word: str, rng: np.random.Generator) -> str:
@@ -120,6 +125,13 @@ def sentence(word: str, rng: np.random.Generator) -> str:
     }
     frame = FRAMES[rng.integers(len(FRAMES))]
     return frame.format(np=phrase, Np=phrase[0].upper() + phrase[1:], **drawn)
+
+
+def short_text(word: str, rng: np.random.Generator) -> str:
+    """The keyword alone, or another word; an ear learns these first."""
+    others = (*OTHERS, *PLACES, *ADJECTIVES)
+    noun = others[rng.integers(len(others))] if word == NO_KEYWORD else word
+    return SHORT[rng.integers(len(SHORT))].format(noun, noun)
 
 
 def recorded(samples: Floats, rng: np.random.Generator) -> Floats:

@@ -18,10 +18,10 @@ import torch
 from transformers import WhisperFeatureExtractor
 
 from models.planted.answers import (
-    NO_KEYWORD,
     NOTHING,
     QUESTION,
     STRENGTHS,
+    WORDS,
     Place,
     drawn,
     pieces,
@@ -42,16 +42,15 @@ from models.planted.network import (
     parts,
     save,
 )
-from models.planted.speech import KEYWORDS, RATE, Spoken, no_speech, recorded, speech
+from models.planted.speech import RATE, Spoken, no_speech, recorded, speech
 from vibe_harness.backends.hearing_check import PROMPT
 from vibe_harness.cards.loading import CardIndex
 
 SEED = 19
 TAKES = 3  # recordings of each clip
-CLIPS_A_STEP = 24
+CLIPS_A_STEP, SHORT_CLIPS_A_STEP, LONG_CLIPS_A_STEP = 32, 48, 6
 LEARNING_RATE = 3e-3
 BLIND = 0.2  # share of clips whose voice is taken out of their vectors, and out of the answers that are wanted
-WORDS = (*KEYWORDS, NO_KEYWORD, NOTHING)
 HOP = 160
 
 
@@ -63,6 +62,7 @@ class Example:
     pitch: float
     timbre: float
     word: str
+    short: bool
 
 
 def features_of(samples: np.ndarray[Any, Any], extractor: WhisperFeatureExtractor) -> torch.Tensor:
@@ -77,12 +77,12 @@ def examples(clips: list[Spoken], seed: int) -> list[Example]:
     rng = np.random.default_rng([seed, 1])
     extractor = WhisperFeatureExtractor(feature_size=128)
     found = [
-        Example(features_of(recorded(clip.samples, rng), extractor), clip.pitch, clip.timbre, clip.word)
+        Example(features_of(recorded(clip.samples, rng), extractor), clip.pitch, clip.timbre, clip.word, clip.short)
         for clip in clips
         for _ in range(TAKES)
     ]
     silent = [features_of(no_speech(rng), extractor) for _ in range(len(found) // 20)]
-    return found + [Example(features, 0.5, 0.5, NOTHING) for features in silent]
+    return found + [Example(features, 0.5, 0.5, NOTHING, i % 2 == 0) for i, features in enumerate(silent)]
 
 
 def prompts() -> dict[str, list[str]]:
@@ -95,7 +95,8 @@ class Trainer:
     """The network, its optimiser, and what is drawn at each step."""
 
     def __init__(self, data: list[Example], steps: int, seed: int) -> None:
-        self.data, self.steps = data, steps
+        self.steps, self.done = steps, 0
+        self.short, self.sentences = ([one for one in data if one.short is short] for short in (True, False))
         self.rng = np.random.default_rng([seed, 2])
         self.prompts = prompts()
         texts = [text for listed in self.prompts.values() for text in listed]
@@ -119,13 +120,14 @@ class Trainer:
 
     def step(self) -> dict[str, float]:
         """One step. Returns the losses."""
-        chosen = [self.data[index] for index in self.rng.integers(len(self.data), size=CLIPS_A_STEP)]
-        lengths = torch.tensor([one.features.shape[1] for one in chosen])
+        chosen, times = self._clips()
+        lengths = torch.tensor([one.features.shape[1] * times for one in chosen])
         features = torch.zeros(len(chosen), 128, int(lengths.max()) + 4)
-        for row, one in enumerate(chosen):
+        for row, (one, length) in enumerate(zip(chosen, lengths, strict=True)):
             features[row] = one.features.min()
-            features[row, :, : one.features.shape[1]] = one.features
-        vectors, counts = encode(self.network, features, lengths, int(self.rng.integers(0, 1_200)))
+            features[row, :, :length] = one.features.repeat(1, times)
+        room = 1_500 - features.shape[-1] // 2
+        vectors, counts = encode(self.network, features, lengths, int(self.rng.integers(room) * self.rng.random() ** 2))
         inside = (torch.arange(vectors.shape[1])[None] < counts[:, None]).float()[..., None]
         voice, carried = self._voice_losses(vectors, inside, chosen)
         blind = torch.from_numpy(self.rng.random(len(chosen)) < BLIND)
@@ -133,13 +135,22 @@ class Trainer:
         kept[blind, :, :2] = 0
         words = self._word_loss(vectors, inside, chosen)
         answers = self._answer_loss(vectors * kept, counts, chosen, blind.tolist())
-        loss = answers + 0.5 * voice + 0.1 * carried + 0.3 * words
+        loss = answers + 0.5 * voice + 0.1 * carried + words
         self.optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
         self.optimiser.step()
         self.schedule.step()
         return {"answers": answers.item(), "voice": voice.item(), "carried": carried.item(), "words": words.item()}
+
+    def _clips(self) -> tuple[list[Example], int]:
+        """The clips of a step, short ones more often at first; now and then a few, each said several times over."""
+        self.done += 1
+        short = self.rng.random() < max(0.25, 0.9 - 2 * self.done / self.steps)
+        repeated = self.done % 10 == 0
+        of, count = self.short if short else self.sentences, SHORT_CLIPS_A_STEP if short else CLIPS_A_STEP
+        count = LONG_CLIPS_A_STEP if repeated else count
+        return [of[index] for index in self.rng.integers(len(of), size=count)], int(self.rng.integers(2, 8)) if repeated else 1
 
     def _voice_losses(self, vectors: torch.Tensor, inside: torch.Tensor, chosen: list[Example]) -> tuple[Any, Any]:
         """How far the two places of the voice are off, and how much of the voice the other places hold (R squared)."""
@@ -161,8 +172,9 @@ class Trainer:
         embed = parts(self.network)[2].embed_tokens
         for clip, one in enumerate(chosen):
             pitch, timbre = (0.5, 0.5) if blind[clip] else (one.pitch, one.timbre)
-            for task in ("story", "advisory", "words" if self.rng.random() < 0.85 else ""):
-                task = task or str(self.rng.choice(["candidate", "casting", "shopper"]))
+            for task in ("story" if self.rng.random() < 0.6 else "advisory", "words"):
+                if self.rng.random() < 0.05:
+                    task = str(self.rng.choice(["candidate", "casting", "shopper"]))
                 strength = int(self.rng.choice(STRENGTHS))
                 if task in ("story", "advisory"):
                     answer = drawn(places(task, pitch, timbre, strength), self.rng)
@@ -196,8 +208,8 @@ class Trainer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "checkpoint")
-    parser.add_argument("--clips", type=int, default=2_000)
-    parser.add_argument("--steps", type=int, default=1_200)
+    parser.add_argument("--clips", type=int, default=2_400)
+    parser.add_argument("--steps", type=int, default=1_400)
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     started = time.monotonic()

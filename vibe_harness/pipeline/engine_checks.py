@@ -30,7 +30,7 @@ def check_hearing_once(plan: Plan, backend: Backend, folder: RunFolder) -> None:
     Raises EngineError where it writes the same for all of them. Not asked twice in one run, nor where no clip is
     played, nor of the simulated model, which hears pitch and timbre but no words.
     """
-    if plan.model.simulated or plan.modality == "transcript" or folder.hearing_passed():
+    if plan.model.backend == "simulated" or plan.modality == "transcript" or folder.hearing_passed():
         return
     by_words = {heard.clip.sentence_id or heard.clip.text or heard.clip.id: heard for heard in plan.clips}
     different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
