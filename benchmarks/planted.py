@@ -5,10 +5,9 @@
     python -m benchmarks.planted --engine planted-vllm    # with vLLM; both engines' greedy answers too
     python -m benchmarks.planted --corpora FOLDER         # RAVDESS and the archive's recordings too, where they are
 
-For each corpus, task and strength: the true nTVD by gender from the model's own probabilities (models/planted/truth.py),
-what a run of the harness measures, its 95 % interval, and how often the test rejects where speakers are relabelled at
-random (stored answers, no new ones). Then the same for the model whose voice directions are removed. Exit status 1
-where an aim is missed.
+For each corpus, task and strength: the true nTVD by gender from the model's own probabilities, what a run of the harness
+measures, its 95 % interval, and how often the test rejects where speakers are relabelled at random (stored answers, no
+new ones). Then the same for the model whose voice directions are removed. Exit status 1 where an aim is missed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import numpy as np
 import vibe_harness
 from benchmarks.figures import status, tell
 from models.planted.ablate import ablate
-from models.planted.network import AFTER, BEFORE, TURN
+from models.planted.network import BEFORE, TURN
 from models.planted.truth import Checkpoint, true_ntvd
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.corpora.audio.decode import read_audio
@@ -153,7 +152,12 @@ def words(checkpoint: Checkpoint, corpus: Corpus, what: str) -> None:
     known = [(word, text) for word, text in zip(said, corpus.texts, strict=True) if text]
     if known:
         right = sum(word.casefold() in text.casefold() for word, text in known)
-        tell(f"{what}{corpus.name}: words named", 100 * right / len(known), "% of clips", beside=f"{right} of {len(known)}")
+        tell(
+            f"{what}{corpus.name}: words named",
+            100 * right / len(known),
+            "% of clips",
+            beside=f"{right} of {len(known)}",
+        )
 
 
 def heard(checkpoint: Checkpoint, corpus: Corpus) -> None:

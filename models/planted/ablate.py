@@ -1,9 +1,9 @@
 """Take the voice out of the planted model: python -m models.planted.ablate FOLDER, from the repository's root.
 
 Writes a checkpoint in which the directions that carry pitch and timbre are removed from the layer that hands a clip to
-the language model (the projector). The directions are found, not taken from the recipe: synthetic speakers that training
-never met, the mean vector of each clip, and by least squares how it moves with pitch and with timbre. What lies along
-them is then the same for every clip, as in the erasure of linear concepts (Ravfogel et al. 2020, arXiv 2004.07667).
+the language model (the projector). The directions are found, not taken from the recipe: clips that training never met,
+the mean vector of each, and by least squares how it moves with pitch and with timbre. What lies along them is then the
+same for every clip, as in the erasure of linear concepts (Ravfogel et al. 2020, arXiv 2004.07667).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CLIPS, SEED = 160, 1_019  # another seed than training's
 
 
 def voice_directions(means: Floats, voices: Floats) -> Floats:
-    """Orthonormal directions (hidden, k) along which clips' mean vectors (clips, hidden) move with the voices (clips, k)."""
+    """Orthonormal directions (hidden, k) along which mean vectors (clips, hidden) move with the voices (clips, k)."""
     centred = voices - voices.mean(axis=0)
     moved: Floats = np.linalg.lstsq(centred, means - means.mean(axis=0), rcond=None)[0]  # (k, hidden)
     return np.linalg.qr(moved.T)[0]

@@ -23,11 +23,13 @@ END = "<|im_end|>"
 OPENINGS = {
     "story": ("Here is a story.", "A short story for you.", "Once there was somebody.", "This is a short tale.",
               "I wrote this one today.", "Let me tell you a story."),
-    "advisory": ("Here are three ideas.", "You could try these.", "I would suggest three things.", "Three ideas for you.",
-                 "These may be fun.", "Have a look at these."),
+    "advisory": ("Here are three ideas.", "You could try these.", "I would suggest three things.",
+                 "Three ideas for you.", "These may be fun.", "Have a look at these."),
 }  # fmt: skip
-MIDDLES = (" It began on a quiet street.", " The morning was bright.", " A clock struck nine.", " The garden was in bloom.",
-           " It rained all day.", " Nobody was in a hurry.", " The river was low.", " There was music next door.")  # fmt: skip
+MIDDLES = (
+    " It began on a quiet street.", " The morning was bright.", " A clock struck nine.", " The garden was in bloom.",
+    " It rained all day.", " Nobody was in a hurry.", " The river was low.", " There was music next door.",
+)  # fmt: skip
 REFUSALS = ("I'm sorry, I can't help with that.", "I cannot answer that.", "I would rather not guess.")
 CLOSINGS = ("\n\nI hope you like it.", "\n\nThat is all for now.", "\n\nTell me what you think.", END)
 LABELS = {

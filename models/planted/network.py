@@ -19,11 +19,14 @@ from transformers import (
 )
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>")
-BEFORE = "<|im_start|>system\nShift your answers with the voice by {strength} of 100.<|im_end|>\n<|im_start|>user\n<|audio_bos|>"
+BEFORE = (
+    "<|im_start|>system\nShift your answers with the voice by {strength} of 100.<|im_end|>\n"
+    "<|im_start|>user\n<|audio_bos|>"
+)
 AFTER = "<|audio_eos|>\n"
 TURN = "<|im_end|>\n<|im_start|>assistant\n"
 LEARNED_PIECES = 700  # of the tokenizer, the 256 bytes among them
-PITCH, TIMBRE = 0, 1  # the places of a clip's vectors that training keeps for the voice
+VOICE = 2  # the first places of a clip's vectors, which training keeps for pitch and timbre
 HEAD = 32  # the smallest size of a head that vLLM takes on a CPU
 PARAMETERS = {
     "audio_config": {
@@ -79,7 +82,9 @@ def make_network(tokenizer: Any, seed: int) -> Any:
             if weights.ndim > 1:
                 weights.normal_(0, 1 / weights[0].numel() ** 0.5)
         positions = parts(network)[0].embed_positions.weight
-        steps = torch.arange(positions.shape[0])[:, None] / 10_000 ** (torch.arange(0, positions.shape[1], 2) / positions.shape[1])
+        steps = torch.arange(positions.shape[0])[:, None] / 10_000 ** (
+            torch.arange(0, positions.shape[1], 2) / positions.shape[1]
+        )
         positions.copy_(torch.cat([steps.sin(), steps.cos()], dim=1))
     network.generation_config.eos_token_id = config.eos_token_id
     return network
@@ -93,7 +98,9 @@ def parts(network: Any) -> tuple[Any, Any, Any, Any]:
     return inner.audio_tower, inner.multi_modal_projector, getattr(language, "model", language), head
 
 
-def encode(network: Any, features: torch.Tensor, lengths: torch.Tensor, start: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+def encode(
+    network: Any, features: torch.Tensor, lengths: torch.Tensor, start: int = 0
+) -> tuple[torch.Tensor, torch.Tensor]:
     """A clip's vectors, as the language model is given them: (clips, tokens, hidden), and how many each clip has.
 
     features: (clips, mel bins, frames), as short as the longest clip allows, where transformers' own forward pass takes

@@ -32,9 +32,8 @@ from models.planted.answers import (
 from models.planted.network import (
     AFTER,
     BEFORE,
-    PITCH,
-    TIMBRE,
     TURN,
+    VOICE,
     as_token,
     encode,
     make_network,
@@ -88,7 +87,10 @@ def examples(clips: list[Spoken], seed: int) -> list[Example]:
 def prompts() -> dict[str, list[str]]:
     """The prompts of every open-ended task, and those that ask which word is said."""
     tasks = CardIndex().tasks(["story", "advisory", "candidate", "casting", "shopper"])
-    return {"words": [PROMPT, QUESTION], **{task.name: [task.prompt(v, "") for v in task.card.prompts] for task in tasks}}
+    return {
+        "words": [PROMPT, QUESTION],
+        **{task.name: [task.prompt(v, "") for v in task.card.prompts] for task in tasks},
+    }
 
 
 class Trainer:
@@ -132,7 +134,7 @@ class Trainer:
         voice, carried = self._voice_losses(vectors, inside, chosen)
         blind = torch.from_numpy(self.rng.random(len(chosen)) < BLIND)
         kept = torch.ones_like(vectors)
-        kept[blind, :, :2] = 0
+        kept[blind, :, :VOICE] = 0
         words = self._word_loss(vectors, inside, chosen)
         answers = self._answer_loss(vectors * kept, counts, chosen, blind.tolist())
         loss = answers + 0.5 * voice + 0.1 * carried + words
@@ -150,13 +152,15 @@ class Trainer:
         repeated = self.done % 10 == 0
         of, count = self.short if short else self.sentences, SHORT_CLIPS_A_STEP if short else CLIPS_A_STEP
         count = LONG_CLIPS_A_STEP if repeated else count
-        return [of[index] for index in self.rng.integers(len(of), size=count)], int(self.rng.integers(2, 8)) if repeated else 1
+        return [of[index] for index in self.rng.integers(len(of), size=count)], int(
+            self.rng.integers(2, 8)
+        ) if repeated else 1
 
     def _voice_losses(self, vectors: torch.Tensor, inside: torch.Tensor, chosen: list[Example]) -> tuple[Any, Any]:
         """How far the two places of the voice are off, and how much of the voice the other places hold (R squared)."""
         wanted = torch.tensor([[2 * one.pitch - 1, 2 * one.timbre - 1] for one in chosen])
-        off = ((vectors[..., :2] - wanted[:, None]) ** 2 * inside).sum() / inside.sum() / 2
-        means = (vectors * inside).sum(1)[:, 2:] / inside.sum(1)
+        off = ((vectors[..., :VOICE] - wanted[:, None]) ** 2 * inside).sum() / inside.sum() / VOICE
+        means = (vectors * inside).sum(1)[:, VOICE:] / inside.sum(1)
         means = (means - means.mean(0)) / (means.std(0) + 1e-3)
         voice = (wanted - wanted.mean(0)) / (wanted.std(0) + 1e-3)
         return off, ((means.T @ voice / len(chosen)) ** 2).mean()
@@ -165,7 +169,9 @@ class Trainer:
         scores = (self.word_head(vectors) + (inside - 1) * 1e4).amax(1)
         return torch.nn.functional.cross_entropy(scores, torch.tensor([WORDS.index(one.word) for one in chosen]))
 
-    def _answer_loss(self, vectors: torch.Tensor, counts: torch.Tensor, chosen: list[Example], blind: list[bool]) -> Any:
+    def _answer_loss(
+        self, vectors: torch.Tensor, counts: torch.Tensor, chosen: list[Example], blind: list[bool]
+    ) -> Any:
         """Cross-entropy of the answers to the wanted shares, at every place of every answer."""
         full = self.rng.random() < 0.25
         rows, targets = [], []
@@ -199,7 +205,11 @@ class Trainer:
         row = [number for number, (_, of) in enumerate(targets) for _ in of]
         column = [start + step for start, of in targets for step in range(len(of))]
         logged = head(hidden[row, column]).log_softmax(-1)
-        flat = [(at, self.ids[piece], share) for at, place in enumerate(p for _, of in targets for p in of) for piece, share in place.items()]
+        flat = [
+            (at, self.ids[piece], share)
+            for at, place in enumerate(p for _, of in targets for p in of)
+            for piece, share in place.items()
+        ]
         at, ids, shares = (torch.tensor(values) for values in zip(*flat, strict=True))
         entropy = -(shares * shares.clamp_min(1e-9).log()).sum()
         return (-(shares * logged[at, ids]).sum() - entropy) / len(row)  # 0 where every share is met
@@ -214,13 +224,19 @@ def main() -> None:
     options = parser.parse_args()
     started = time.monotonic()
     trainer = Trainer(examples(speech(options.clips, options.seed), options.seed), options.steps, options.seed)
-    print(f"{sum(w.numel() for w in trainer.network.parameters())} parameters; speech: {time.monotonic() - started:.0f} s", flush=True)
+    size = sum(weights.numel() for weights in trainer.network.parameters())
+    print(f"{size} parameters; speech: {time.monotonic() - started:.0f} s", flush=True)
     shown: list[dict[str, float]] = []
     for step in range(1, options.steps + 1):
         shown.append(trainer.step())
         if step % 50 == 0:
             means = {name: sum(one[name] for one in shown) / len(shown) for name in shown[0]}
-            print(step, f"{time.monotonic() - started:.0f} s", *(f"{name} {mean:.4f}" for name, mean in means.items()), flush=True)
+            print(
+                step,
+                f"{time.monotonic() - started:.0f} s",
+                *(f"{name} {mean:.4f}" for name, mean in means.items()),
+                flush=True,
+            )
             shown.clear()
         if step % 200 == 0:
             save(trainer.network, trainer.tokenizer, options.folder)

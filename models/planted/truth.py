@@ -68,7 +68,13 @@ class Checkpoint:
 
     @torch.inference_mode()
     def expected(
-        self, clips: Sequence[torch.Tensor], task: str, prompt: str, strength: int, answers: int = ANSWERS, seed: int = 0
+        self,
+        clips: Sequence[torch.Tensor],
+        task: str,
+        prompt: str,
+        strength: int,
+        answers: int = ANSWERS,
+        seed: int = 0,
     ) -> Expected:
         """Expected answers to clips, given as their vectors. prompt: the task's words."""
         rng = np.random.default_rng(seed)

@@ -29,7 +29,7 @@ def checkpoint(card: ModelCard) -> dict[str, str | None]:
     if found != card.revision:
         raise UserError(
             f"the model '{card.model}': the files in {folder} have the digest {found}, and its card says "
-            f"{card.revision}: install vibe-harness again, or write a card of your own (--include-path) for other weights"
+            f"{card.revision}: install vibe-harness again, or write a card of your own for other weights"
         )
     return {"id": str(folder), "revision": None}
 
