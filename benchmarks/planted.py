@@ -5,7 +5,7 @@
     python -m benchmarks.planted --engine planted-vllm    # with vLLM; both engines' greedy answers too
     python -m benchmarks.planted --corpora FOLDER         # RAVDESS and the archive's recordings too, where they are
 
-For each corpus, task and strength: the true nTVD by gender from the model's own probabilities, what a run of the harness
+For each corpus, task and strength: the true nTVD by gender from the model's own probabilities, what the harness
 measures, its 95 % interval, and how often the test rejects where speakers are relabelled at random (stored answers, no
 new ones). Then the same for the model whose voice directions are removed. Exit status 1 where an aim is missed.
 """

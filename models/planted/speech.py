@@ -39,7 +39,8 @@ FRAMES = (
     "I have not thought about {np} since {day}.", "Nobody asked for {np} {time}.", "{Np} came with us to the {place}.",
     "Could you look for {np} behind the {place}?", "Please call {np} {adjective}, if you like.",
     "Tell them that {np} can stay until {day}.", "{Np} seemed rather {adjective} to me.",
-    "Here {np} would be {adjective}.", "{Np} and a {adjective} {place}, that is all I remember.", "There was talk of {np}, and then of the {place}.",
+    "Here {np} would be {adjective}.", "{Np} and a {adjective} {place}, that is all I remember.",
+    "There was talk of {np}, and then of the {place}.",
 )  # fmt: skip
 PLACES = ("river", "market", "garden", "school", "window", "church", "corner", "door", "harbour", "table")
 TIMES = ("before noon", "last night", "an hour ago", "in the rain", "at a quarter to six", "after the meal")
