@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,6 +117,20 @@ class Option:
     correct: bool | None = None  # None where the task has no key
 
 
+class RequestKey(NamedTuple):
+    """Which request of a run it is."""
+
+    task: str
+    variant: str  # name of the prompt variant; of a choice task also the order of the options
+    clip: str  # Clip.id
+    repeat: int = 0  # number of the draw, where the same is asked several times
+    turn: int = 0  # number of the turn, in a conversation
+
+    def __str__(self) -> str:
+        again = [f"{name} {number}" for name, number in (("repeat", self.repeat), ("turn", self.turn)) if number]
+        return ", ".join([self.task, self.variant, self.clip, *again])
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One question to a model: a rendered prompt, with a clip to hear or (for an extractor) without."""
@@ -140,6 +154,11 @@ class Request:
         """
         digest = hashlib.sha256(f"{self.generation.seed} {self.id}".encode()).digest()
         return int.from_bytes(digest[:4], "big") >> 1
+
+    @property
+    def key(self) -> RequestKey:
+        """Which request of a run it is."""
+        return RequestKey(self.task, self.variant, self.clip)
 
 
 @dataclass(frozen=True, slots=True)

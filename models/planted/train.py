@@ -96,18 +96,21 @@ def prompts() -> dict[str, list[str]]:
 class Trainer:
     """The network, its optimiser, and what is drawn at each step."""
 
-    def __init__(self, data: list[Example], steps: int, seed: int) -> None:
-        self.steps, self.done = steps, 0
+    def __init__(self, data: list[Example], steps: int, seed: int, rate: float, start: Path | None) -> None:
+        """start: a checkpoint to go on from; its ear is past single words, so that short clips stay few."""
+        self.steps, self.done, self.short_at_first = steps, 0, 0.25 if start else 0.9
         self.short, self.sentences = ([one for one in data if one.short is short] for short in (True, False))
         self.rng = np.random.default_rng([seed, 2])
         self.prompts = prompts()
         texts = [text for listed in self.prompts.values() for text in listed]
         self.tokenizer = make_tokenizer(texts, pieces())
         self.network = make_network(self.tokenizer, seed)
+        if start:
+            self.network = type(self.network).from_pretrained(start, dtype=torch.float32)
         hidden = parts(self.network)[1].linear.out_features
         self.word_head = torch.nn.Linear(hidden, len(WORDS))  # helps the ear along; no part of the model
         weights = [p for p in [*self.network.parameters(), *self.word_head.parameters()] if p.requires_grad]
-        self.optimiser = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98))
+        self.optimiser = torch.optim.AdamW(weights, lr=rate, weight_decay=0.01, betas=(0.9, 0.98))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._pace)
         self.weights = weights
         ids = self.tokenizer.convert_tokens_to_ids
@@ -118,7 +121,9 @@ class Trainer:
         }
 
     def _pace(self, step: int) -> float:
-        return min((step + 1) / 100, 0.5 + 0.5 * math.cos(math.pi * min(step / self.steps, 1.0)) + 0.01)
+        return min(
+            (step + 1) / min(100, self.steps / 8), 0.5 + 0.5 * math.cos(math.pi * min(step / self.steps, 1.0)) + 0.01
+        )
 
     def step(self) -> dict[str, float]:
         """One step. Returns the losses."""
@@ -148,7 +153,7 @@ class Trainer:
     def _clips(self) -> tuple[list[Example], int]:
         """The clips of a step, short ones more often at first; now and then a few, each said several times over."""
         self.done += 1
-        short = self.rng.random() < max(0.25, 0.9 - 2 * self.done / self.steps)
+        short = self.rng.random() < max(0.25, self.short_at_first - 2 * self.done / self.steps)
         repeated = self.done % 10 == 0
         of, count = self.short if short else self.sentences, SHORT_CLIPS_A_STEP if short else CLIPS_A_STEP
         count = LONG_CLIPS_A_STEP if repeated else count
@@ -221,9 +226,12 @@ def main() -> None:
     parser.add_argument("--clips", type=int, default=2_400)
     parser.add_argument("--steps", type=int, default=1_400)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--rate", type=float, default=LEARNING_RATE)
+    parser.add_argument("--start", type=Path, help="checkpoint to go on from")
     options = parser.parse_args()
     started = time.monotonic()
-    trainer = Trainer(examples(speech(options.clips, options.seed), options.seed), options.steps, options.seed)
+    data = examples(speech(options.clips, options.seed), options.seed)
+    trainer = Trainer(data, options.steps, options.seed, options.rate, options.start)
     size = sum(weights.numel() for weights in trainer.network.parameters())
     print(f"{size} parameters; speech: {time.monotonic() - started:.0f} s", flush=True)
     shown: list[dict[str, float]] = []

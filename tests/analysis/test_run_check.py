@@ -274,30 +274,6 @@ def test_what_is_no_run_folder_is_refused(vibe):
     assert "format 99" in vibe.refuses("run-check", "out")
 
 
-def as_format_1(folder):
-    """The folder as the version before made it."""
-    data = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    data["format"] = 1
-    for later in ("requests", "long_clips", "strata"):
-        data["record"].pop(later, None)
-    for task in data["record"]["tasks"]:
-        del task["sources"]
-    (folder / "run.json").write_text(json.dumps(data), encoding="utf-8")
-    (folder / "requests.parquet").unlink()
-
-
-def test_a_folder_of_the_format_before_is_scored_and_brought_up_by_the_same_command(vibe):
-    before = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
-    as_format_1(vibe.folder / "out")
-    assert vibe.json("score", "out", "--tau", "3", "--permutations", "19") == before
-    found = faults(vibe)
-    assert "run format 1" in found[0] and "run format 1" in found[1] and len(found) == 2
-    stored = lines(vibe.folder / "out" / "responses.jsonl")
-    assert vibe.json(*RUN, "--output-path", "out") == before
-    vibe("run-check", "out", check=0)
-    assert lines(vibe.folder / "out" / "responses.jsonl") == stored
-
-
 def test_a_copy_elsewhere_without_its_corpus_is_checked_scored_and_shown(vibe, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("another machine") / "run"
     shutil.copytree(vibe.folder / "out", elsewhere)

@@ -20,7 +20,7 @@ from vibe_harness.corpora.prepare.prepare import prepare
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.records import Score, Waveform
-from vibe_harness.store.journal import read_journal
+from vibe_harness.store.responses import read_responses
 from vibe_harness.store.results import Results, TaskResult, read_results
 from vibe_harness.store.run_folder import RunFolder
 
@@ -50,8 +50,8 @@ def test_a_quiz_end_to_end(tmp_path: Path) -> None:
         assert scores(result, "CA")["accuracy"].value == 100
     [order] = [result for result in results.tasks if result.dimension == "order"]
     assert set(order.groups) == {"original", "reversed"}
-    responses = list(read_journal(RunFolder(tmp_path / "run").responses))
-    assert {record["variant"] for record in responses} == {"standard.original", "standard.reversed"}
+    responses = list(read_responses(RunFolder(tmp_path / "run").responses))
+    assert {stored.variant for stored in responses} == {"standard.original", "standard.reversed"}
     assert read_results(tmp_path / "run" / "results.json").tasks[0].variant == "standard"
 
 
@@ -97,9 +97,9 @@ def test_prompt_styles_are_scored_apart_and_a_run_goes_on(tmp_path: Path) -> Non
     options = {"prompt_variant": "all", "model_args": KNOWS}
     first = run(manifest, tmp_path / "run", **options)
     assert {result.variant for result in first.tasks} == {"standard", "chain_of_thought", "thinking"}
-    assert len(list(read_journal(RunFolder(tmp_path / "run").responses))) == 3 * 8
+    assert len(list(read_responses(RunFolder(tmp_path / "run").responses))) == 3 * 8
     again = run(manifest, tmp_path / "run", **options)
-    assert len(list(read_journal(RunFolder(tmp_path / "run").responses))) == 3 * 8
+    assert len(list(read_responses(RunFolder(tmp_path / "run").responses))) == 3 * 8
     assert again.tasks == first.tasks
 
 

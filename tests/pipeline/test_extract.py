@@ -3,8 +3,11 @@
 import json
 
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.store.extractions import ExtractionKeys, pending_extractions
-from vibe_harness.store.request_ids import Ids, Planned
+from vibe_harness.pipeline.extract import pending_extractions
+from vibe_harness.records import RequestKey
+from vibe_harness.store.extractions import ExtractionKeys
+from vibe_harness.store.request_ids import Ids, RequestTable
+from vibe_harness.store.responses import FinalResponses
 
 ID = "0f" * 16
 
@@ -17,8 +20,9 @@ def test_a_response_that_stands_twice_is_read_once(tmp_path):
     path = tmp_path / "responses.jsonl"
     path.write_text(f"{json.dumps(record)}\n" * 2, encoding="utf-8")
     keys = ExtractionKeys({}, {"advisory": CardIndex().tasks(["advisory"])[0]})
-    planned = Planned([(ID, ("advisory", "default", "c"))])
-    found = list(pending_extractions(path, planned, Ids([]), keys))
-    assert [response.text for _, _, response in found] == ["words"]
-    assert list(pending_extractions(path, planned, Ids([found[0][0]]), keys)) == []
-    assert list(pending_extractions(path, Planned([]), Ids([]), keys)) == []
+    finals = FinalResponses(path, RequestTable([(ID, RequestKey("advisory", "default", "c"))]))
+    ticks: list[int] = []
+    found = list(pending_extractions(finals, Ids([]), keys, ticks.append))
+    assert [stored.text for _, stored in found] == ["words"] and ticks == []
+    assert list(pending_extractions(finals, Ids([found[0][0]]), keys, ticks.append)) == [] and ticks == [1]
+    assert list(pending_extractions(FinalResponses(path, RequestTable([])), Ids([]), keys, ticks.append)) == []

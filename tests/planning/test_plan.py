@@ -7,7 +7,7 @@ import pytest
 
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.planning.plan import Plan
-from vibe_harness.records import CheckedClip, Clip
+from vibe_harness.records import CheckedClip, Clip, RequestKey
 
 CLIP = CheckedClip(Clip("c/s1/a", "s1/a.wav", "s1", {"gender": "female"}), Path("s1/a.wav"), "00ff", 1.0)
 
@@ -78,4 +78,4 @@ def test_another_prompt_changes_the_key_and_requests_come_clip_by_clip():
     requests = list(plan.requests())
     assert len(requests) == len(plan) == len({request.id for request in requests}) == 4
     assert [request.clip for request in requests] == ["c/s1/a", "c/s1/a", "c/s2/b", "c/s2/b"]
-    assert plan.places().get(requests[1].id) == ("advisory", "friend", "c/s1/a")
+    assert plan.table().get(requests[1].id) == RequestKey("advisory", "friend", "c/s1/a")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vibe_harness.errors import UserError
-from vibe_harness.store.journal import Journal, read_journal
+from vibe_harness.store.journal import Journal, as_object, read_journal
 
 RECORDS = st.lists(
     st.dictionaries(st.text(), st.text() | st.integers() | st.none(), max_size=3), min_size=1, max_size=5
@@ -31,9 +31,9 @@ def test_cut_anywhere_it_gives_the_records_before_and_goes_on(tmp_path_factory, 
     cut = data.draw(st.integers(0, len(whole)))
     complete = whole[:cut].count(b"\n")
     path.write_bytes(whole[:cut])
-    assert list(read_journal(path)) == records[:complete]
+    assert list(read_journal(path, as_object)) == records[:complete]
     write(path, [{"after": 1}])
-    assert list(read_journal(path)) == [*records[:complete], {"after": 1}]
+    assert list(read_journal(path, as_object)) == [*records[:complete], {"after": 1}]
 
 
 def test_hostile_text_stays_one_line(tmp_path):
@@ -41,7 +41,7 @@ def test_hostile_text_stays_one_line(tmp_path):
     texts = ["a\nb\r\n", "\u2028\u2029", "\x00", "‮", "😀", "\ud800"]
     write(path, [{"text": text} for text in texts])
     assert path.read_bytes().count(b"\n") == len(texts)
-    assert [record["text"] for record in read_journal(path)] == [*texts[:-1], "?"]
+    assert [record["text"] for record in read_journal(path, as_object)] == [*texts[:-1], "?"]
 
 
 def test_nan_is_refused(tmp_path):
@@ -54,7 +54,7 @@ def test_an_edited_line_is_named(tmp_path):
     path = tmp_path / "j.jsonl"
     path.write_text('{"a": 1}\nnot json\n{"a": 2}\n', encoding="utf-8")
     with pytest.raises(UserError, match=r"j\.jsonl:2"):
-        list(read_journal(path))
+        list(read_journal(path, as_object))
 
 
 def test_a_killed_process_loses_no_appended_record(tmp_path):
@@ -70,7 +70,7 @@ def test_a_killed_process_loses_no_appended_record(tmp_path):
     """)
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == -9
-    assert [record["i"] for record in read_journal(path)] == list(range(1000))
+    assert [record["i"] for record in read_journal(path, as_object)] == list(range(1000))
 
 
 def test_a_full_disk_is_said_in_a_line_and_leaves_no_half_record(tmp_path):

@@ -3,12 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vibe_harness.store.request_ids import Ids, Marks, Planned
+from vibe_harness.records import RequestKey
+from vibe_harness.store.request_ids import Ids, RequestSet, RequestTable
 
 ID = st.binary(min_size=16, max_size=16).map(bytes.hex) | st.sampled_from(
     ["00" * 16, "0" * 31 + "1", "1" + "0" * 31, "ff" * 15 + "00", "ff" * 14 + "0000"]
 )
-PLACE = st.tuples(st.text(max_size=3), st.text(max_size=3), st.text(max_size=5))
+NUMBER = st.integers(0, 3)
+KEY = st.builds(RequestKey, st.text(max_size=3), st.text(max_size=3), st.text(max_size=5), NUMBER, NUMBER)
 
 
 @given(given_ids=st.lists(ID, max_size=30), others=st.lists(ID | st.text(max_size=40), max_size=10))
@@ -19,12 +21,12 @@ def test_ids_are_found_where_they_stand_last(given_ids, others):
     assert [ids.index(one) for one in [*given_ids, *others]] == [last.get(one) for one in [*given_ids, *others]]
 
 
-@given(requests=st.dictionaries(ID, PLACE, max_size=30), marked=st.lists(ID, max_size=10), data=st.data())
-def test_a_plan_and_its_marks_behave_as_a_mapping_and_a_set(requests, marked, data):
-    planned = Planned(requests.items())
+@given(requests=st.dictionaries(ID, KEY, max_size=30), marked=st.lists(ID, max_size=10), data=st.data())
+def test_a_table_and_a_set_of_requests_behave_as_a_mapping_and_a_set(requests, marked, data):
+    planned = RequestTable(requests.items())
     assert dict(planned) == requests and len(planned) == len(requests)
     own = data.draw(st.lists(st.sampled_from(sorted(requests)))) if requests else []
-    marks, expected = Marks(planned), set()
+    marks, expected = RequestSet(planned), set()
     for one in [*marked, *own]:
         assert planned.get(one) == requests.get(one)
         assert marks.add(one) == (one in requests and one not in expected)
@@ -41,7 +43,8 @@ def test_what_is_no_id_is_none_of_them():
         assert one not in ids
 
 
-def test_the_digest_of_a_plan_tells_its_order_and_places():
-    a, b = ("0a" * 16, ("t", "v", "c")), ("0b" * 16, ("t", "v", "d"))
-    digests = {Planned(plan).digest for plan in ([a, b], [b, a], [a], [(a[0], b[1]), b], [])}
-    assert len(digests) == 5
+def test_the_digest_of_a_plan_tells_its_order_and_keys():
+    a, b = ("0a" * 16, RequestKey("t", "v", "c")), ("0b" * 16, RequestKey("t", "v", "d"))
+    again, later = (a[0], a[1]._replace(repeat=1)), (a[0], a[1]._replace(turn=1))
+    plans = ([a, b], [b, a], [a], [again], [later], [(a[0], b[1]), b], [])
+    assert len({RequestTable(plan).digest for plan in plans}) == 7

@@ -140,7 +140,7 @@ def test_damaged_observations_are_refused_and_made_anew(vibe, damage):
         ("run.json", "{", "run.json: not readable"),
         ("run.json", "[]", "not the record of a run"),
         ("run.json", '{"format": 99, "asked": {}, "record": {}}', "format 99"),
-        ("run.json", '{"format": 1, "asked": {}, "record": {}}', "model"),
+        ("run.json", '{"format": 2, "asked": {}, "record": {}}', "model"),
         ("results.json", "{", "results.json: not readable"),
         ("results.json", '{"format": 99}', "format 99"),
         ("results.json", "[" * 100_000, "results.json: not readable"),

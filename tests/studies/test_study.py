@@ -115,7 +115,7 @@ def test_the_command_loads_a_model_once_for_several_corpora(tmp_path, monkeypatc
         def close(self):
             closed.append(self)
 
-    kept = stages.Kept()
+    kept = stages.EngineCache()
     with closing(kept):
         for key in ("a", "a", "b", "b"):
             with kept.opened(key, lambda: opened.append(Engine()) or opened[-1]) as engine:

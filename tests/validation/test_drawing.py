@@ -18,7 +18,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.extraction.protocol import EXTRACTORS
 from vibe_harness.records import Extraction, Reading, Response
 from vibe_harness.store.checksums import write_sums
-from vibe_harness.store.journal import read_journal
+from vibe_harness.store.journal import as_object, read_journal
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.validation.drawing import draw
 from vibe_harness.validation.sample import read_sample, write_sample
@@ -40,7 +40,7 @@ def test_five_of_each_task_and_dimension_and_none_twice(run: Path, tmp_path: Pat
 
 def test_a_response_is_drawn_with_its_text_and_all_that_was_read(run: Path, tmp_path: Path) -> None:
     folder = RunFolder(run)
-    texts = {record["request"]: record["text"] for record in read_journal(folder.responses)}
+    texts = {record["request"]: record["text"] for record in read_journal(folder.responses, as_object)}
     rows = {(row["request"], row["attribute"]): row for row in pq.read_table(folder.observations).to_pylist()}
     readings = set()
     for response in draw([run], tmp_path, per_cell=12)[0].responses:
@@ -70,7 +70,7 @@ def test_the_order_of_judging_tells_nothing(run: Path, tmp_path: Path) -> None:
     responses = draw([run], tmp_path, per_cell=10)[0].responses
     cells = [(response.task, response.dimension) for response in responses]
     assert cells != sorted(cells) and len(set(cells[:10])) > 1
-    arrived = [record["request"] for record in read_journal(RunFolder(run).responses)]
+    arrived = [record["request"] for record in read_journal(RunFolder(run).responses, as_object)]
     places = [arrived.index(response.request) for response in responses]
     assert places != sorted(places)
 
@@ -102,7 +102,7 @@ def test_a_cell_that_comes_out_short_is_named(run: Path, tmp_path: Path) -> None
 
 def test_only_responses_that_hold_text_are_drawn(run: Path, tmp_path: Path) -> None:
     path = RunFolder(run).responses
-    records = list(read_journal(path))
+    records = list(read_journal(path, as_object))
     for record, outcome in zip(records, ["blocked", "error", "empty", "refused", "truncated"], strict=False):
         record["outcome"] = outcome
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")

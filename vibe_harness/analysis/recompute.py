@@ -18,7 +18,8 @@ from vibe_harness.pipeline.observe import observation_tables
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
 from vibe_harness.store.extractions import ExtractionKeys
-from vibe_harness.store.request_ids import Planned
+from vibe_harness.store.request_ids import RequestTable
+from vibe_harness.store.responses import FinalResponses
 from vibe_harness.store.results import Results, to_json
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.store.run_tables import column_names, read_clips, rows_of
@@ -26,7 +27,9 @@ from vibe_harness.store.run_tables import column_names, read_clips, rows_of
 CLOSE = 1e-9  # two machines may differ in a float's last digits, and no figure is told with so many
 
 
-def differing_observations(folder: RunFolder, record: RunRecord, extractor: Mapping[str, Any], planned: Planned) -> int:
+def differing_observations(
+    folder: RunFolder, record: RunRecord, extractor: Mapping[str, Any], planned: RequestTable
+) -> int:
     """How many requests are in observations.parquet otherwise than their responses and extractions have it.
 
     extractor: its identity, as run.json has it. Raises UserError where a file cannot be read.
@@ -36,7 +39,8 @@ def differing_observations(folder: RunFolder, record: RunRecord, extractor: Mapp
     keys = ExtractionKeys(extractor, tasks)
     names = column_names(folder.observations)
     stored, strays = _digests(rows_of(folder.observations, names), names.index("request"), planned)
-    tables = observation_tables(folder, clips, planned, keys, tasks)
+    finals = FinalResponses(folder.responses, planned)
+    tables = observation_tables(folder, clips, finals, keys, tasks)
     made = (
         tuple(row.get(name) for name in names)  # a column that is stored and not made differs in every row
         for table in tables
@@ -53,7 +57,7 @@ def _task(record: TaskRecord) -> Task:
     )
 
 
-def _digests(rows: Iterable[tuple[Any, ...]], place: int, planned: Planned) -> tuple[np.ndarray[Any, Any], int]:
+def _digests(rows: Iterable[tuple[Any, ...]], place: int, planned: RequestTable) -> tuple[np.ndarray[Any, Any], int]:
     """A number for each planned request, of its rows in any order; and how many rows are of no planned request.
 
     place: of the request in a row.

@@ -21,10 +21,11 @@ from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
 from vibe_harness.records import Outcome
 from vibe_harness.store.checksums import changed_files
-from vibe_harness.store.extractions import ExtractionKeys
-from vibe_harness.store.journal import Line, journal_lines
-from vibe_harness.store.request_ids import Ids, Marks, Planned
-from vibe_harness.store.responses import READABLE
+from vibe_harness.store.engines import decode_engine
+from vibe_harness.store.extractions import ExtractionKeys, decode_extraction
+from vibe_harness.store.journal import Line, Record, journal_lines
+from vibe_harness.store.request_ids import Ids, RequestSet, RequestTable
+from vibe_harness.store.responses import decode_response
 from vibe_harness.store.results import Results, read_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.store.run_tables import read_clips_digest, read_requests
@@ -58,9 +59,9 @@ def check_run(folder: RunFolder, progress: Progress | None = None, *, trust_remo
     asked, written = data["asked"], data["record"]
     faults = [*_cards(asked, written), *_clips(folder, asked), *_engines(folder)]
     try:
-        planned = Planned(read_requests(folder.requests))
+        planned = RequestTable(read_requests(folder.requests))
     except UserError as error:
-        faults.append(str(error) if record.requests else f"{folder.path}: made in run format 1: {AGAIN} to bring it up")
+        faults.append(str(error))
         return Checked(0, 0, 0, faults)
     if planned.digest != record.requests:
         faults.append(f"{folder.requests}: these are not the requests that were planned: {AGAIN}")
@@ -93,10 +94,9 @@ def _cards(asked: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[str]
             yield f"run.json: the model card is not the one that was asked: it differs in {name}"
     for task in record["tasks"]:
         name, said = task["card"]["task"], asked["tasks"].get(task["card"]["task"], {}).get("digest")
-        if task.get("sources") is None:
-            yield f"run.json: the templates of the task '{name}' are not kept in it (run format 1): {AGAIN} to add them"
-            continue
-        card = {key: value for key, value in task["card"].items() if key != "notes"}
+        card = {
+            key: value for key, value in task["card"].items() if key != "notes" and (key, value) != ("settings", None)
+        }
         whole, question = task_digests(card, task["sources"], task["aliases"])
         if (whole, question) != (task["digest"], said):
             yield f"run.json: the task '{name}' is not the one that was asked: its digest is {question}, not {said}"
@@ -112,7 +112,7 @@ def _clips(folder: RunFolder, asked: Mapping[str, Any]) -> Iterator[str]:
 
 def _engines(folder: RunFolder) -> Iterator[str]:
     faulty = _Faulty("engines.jsonl")
-    lines = [faulty.read(line) for line in journal_lines(folder.engines)]
+    lines = [faulty.read(line) for line in journal_lines(folder.engines, decode_engine)]
     yield from faulty.lines()
     if not lines:
         yield f"engines.jsonl: names no engine: {AGAIN}"
@@ -133,7 +133,7 @@ class _Faulty:
             more = f", and {len(at) - 1} more such lines" if len(at) > 1 else ""
             yield f"{self._name}:{at[0]}: {what}{more}"
 
-    def read(self, line: Line) -> dict[str, Any] | None:
+    def read(self, line: Line[Record]) -> Record | None:
         """The line's record, None (and a fault) where it holds none."""
         if line.torn:
             self.add(f"torn, as by a power loss: {AGAIN}, which drops the torn record and makes it anew", line.number)
@@ -145,66 +145,70 @@ class _Faulty:
 class _Outcomes:
     """The outcome of every planned request: the first answer, or an error where there is no answer."""
 
-    def __init__(self, folder: RunFolder, planned: Planned) -> None:
-        self.settled, failed_calls = Marks(planned), Marks(planned)
+    def __init__(self, folder: RunFolder, planned: RequestTable) -> None:
+        self.settled, failed_calls = RequestSet(planned), RequestSet(planned)
         self.of = np.full(len(planned), -1, dtype=np.int8)  # index of the outcome; -1: none
         faulty = _Faulty("responses.jsonl")
-        for line in journal_lines(folder.responses):
-            record = faulty.read(line)
-            if record is None:
+        for line in journal_lines(folder.responses, decode_response):
+            stored = faulty.read(line)
+            if stored is None:
                 continue
-            place, index = planned.get(record["request"]), planned.index(record["request"])
-            if place is None or index is None:
+            key, index = planned.get(stored.request), planned.index(stored.request)
+            if key is None or index is None:
                 faulty.add("the answer to a request that was not planned: remove that line", line.number)
-            elif place != (record["task"], record["variant"], record["clip"]):
-                faulty.add(f"names another task, prompt or clip than {', '.join(place)}: remove that line", line.number)
-            elif record["outcome"] == Outcome.ERROR:
-                failed_calls.add(record["request"])
+            elif key != stored.key:
+                faulty.add(f"names another task, prompt or clip than {key}: remove that line", line.number)
+            elif stored.outcome is Outcome.ERROR:
+                failed_calls.add(stored.request)
                 if self.of[index] < 0:
                     self.of[index] = OUTCOMES.index(Outcome.ERROR)
-            elif self.settled.add(record["request"]):
-                self.of[index] = OUTCOMES.index(record["outcome"])
+            elif self.settled.add(stored.request):
+                self.of[index] = OUTCOMES.index(stored.outcome)
             else:
                 faulty.add("a second answer to its request: the first counts, remove that line", line.number)
         self.errors = int((self.of == OUTCOMES.index(Outcome.ERROR)).sum())
         self.faults = list(faulty.lines())
         missing = int((self.of < 0).sum())
         if missing:
-            _, place = next(one for one, outcome in zip(planned, self.of, strict=True) if outcome < 0)
+            _, key = next(one for one, outcome in zip(planned, self.of, strict=True) if outcome < 0)
             self.faults.append(
                 f"responses.jsonl: {missing} of {len(planned)} planned requests have no outcome, the first: "
-                f"{', '.join(place)}: {AGAIN}"
+                f"{key}: {AGAIN}"
             )
 
 
 OUTCOMES = [str(outcome) for outcome in Outcome]
 
 
-def _extractions(folder: RunFolder, record: RunRecord, asked: Mapping[str, Any], planned: Planned) -> Iterator[str]:
+def _extractions(
+    folder: RunFolder, record: RunRecord, asked: Mapping[str, Any], planned: RequestTable
+) -> Iterator[str]:
     faulty = _Faulty("extractions.jsonl")
 
     def read() -> Iterator[str]:
-        for line in journal_lines(folder.extractions):
-            found = faulty.read(line)
-            if found is not None:
-                yield found["key"]
+        for line in journal_lines(folder.extractions, decode_extraction):
+            stored = faulty.read(line)
+            if stored is not None:
+                yield stored.key
 
     made = Ids(read())
     yield from faulty.lines()
     tasks = {task.card.task: task for task in record.tasks}
     keys = ExtractionKeys(asked["extractor"], tasks)
-    seen, unread = Marks(planned), 0
-    for line in journal_lines(folder.responses):
-        found = line.record
-        if found is None or found["outcome"] not in READABLE or found["task"] not in tasks:
+    seen, unread = RequestSet(planned), 0
+    for line in journal_lines(folder.responses, decode_response):
+        response = line.record
+        if response is None or not response.readable or response.task not in tasks:
             continue
-        if seen.add(found["request"]) and keys.key(found["task"], found["request"], found["text"]) not in made:
+        if seen.add(response.request) and keys.of(response) not in made:
             unread += 1
     if unread:
         yield f"extractions.jsonl: {unread} answers have no reading of just that text: {AGAIN}"
 
 
-def _observations(folder: RunFolder, record: RunRecord, asked: Mapping[str, Any], planned: Planned) -> Iterator[str]:
+def _observations(
+    folder: RunFolder, record: RunRecord, asked: Mapping[str, Any], planned: RequestTable
+) -> Iterator[str]:
     """The observations against what responses and extractions come to now."""
     wrong = differing_observations(folder, record, asked["extractor"], planned)
     if wrong:

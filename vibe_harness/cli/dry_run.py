@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cli.output import echo
 from vibe_harness.cli.terminal import print_json
+from vibe_harness.store.responses import FinalResponses
 
 if TYPE_CHECKING:
     from vibe_harness.planning.estimate import Estimate
@@ -39,11 +40,10 @@ def _described(prepared: Prepared) -> dict[str, Any]:
     from vibe_harness.extraction.opening import find_extractor
     from vibe_harness.modality import in_words
     from vibe_harness.planning.estimate import estimate_extractor, estimate_model
-    from vibe_harness.store.responses import answered
     from vibe_harness.store.run_folder import RunFolder
 
     plan = prepared.plan
-    done = answered(RunFolder(prepared.folder).responses, plan.places())
+    done = FinalResponses(RunFolder(prepared.folder).responses, plan.table()).answered
     first, layout = next(plan.requests()), plan.model.layout
     prompt = in_words(OWN_WORDS, first.prompt) if plan.modality == "cascade" else first.prompt
     estimates: dict[str, Estimate | None] = {

@@ -30,16 +30,15 @@ def when_stopped(words: Callable[[], str]) -> Iterator[None]:
 
 def kept_words(folders: Sequence[Path], where: object) -> str:
     """What run folders keep of a command that was stopped: "stopped. 12 answers are kept in OUT: ..."."""
-    from vibe_harness.records import Outcome
-    from vibe_harness.store.journal import journal_lines
+    from vibe_harness.store.extractions import count_extractions
+    from vibe_harness.store.responses import count_answers
     from vibe_harness.store.run_folder import RunFolder
 
     counts = {"transcriptions": 0, "answers": 0, "readings": 0}
     for folder in map(RunFolder, folders):
-        journals = (folder.transcriptions, folder.responses, folder.extractions)
-        for name, path in zip(counts, journals, strict=True):
-            records = (line.record for line in journal_lines(path) if line.record is not None)
-            counts[name] += sum(record.get("outcome") != Outcome.ERROR for record in records)
+        counts["transcriptions"] += count_answers(folder.transcriptions)
+        counts["answers"] += count_answers(folder.responses)
+        counts["readings"] += count_extractions(folder.extractions)
     kept = [f"{count:,} {name}" for name, count in counts.items() if count]
     if not kept:
         return "stopped before anything was answered: nothing is kept, and the same command begins anew"

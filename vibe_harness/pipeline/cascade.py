@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.digest import digest
@@ -13,8 +12,7 @@ from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.modality import TRANSCRIBE, TRANSCRIPTION_TOKENS, in_words
 from vibe_harness.planning.plan import Plan
 from vibe_harness.records import Generation, Outcome, Request, Response
-from vibe_harness.store.request_ids import Planned
-from vibe_harness.store.responses import final_responses
+from vibe_harness.store.responses import FinalResponses
 
 
 def transcribing(plan: Plan) -> Iterator[Request]:
@@ -33,17 +31,12 @@ def transcribing(plan: Plan) -> Iterator[Request]:
         )
 
 
-def transcriptions(path: Path, planned: Planned) -> dict[str, Response]:
+def transcriptions(finals: FinalResponses) -> dict[str, Response]:
     """Clip -> how its transcription ended, of those that were asked for."""
-    return {
-        record["clip"]: Response(
-            record["request"], Outcome(record["outcome"]), record["text"], error=record.get("error")
-        )
-        for record in final_responses(path, planned)
-    }
+    return {stored.clip: stored.response() for stored in finals}
 
 
-class Worded:
+class TranscriptBackend:
     """A backend that is asked with the words of a clip in its place.
 
     A clip whose transcription gave no words is not asked about: its requests end as the transcription did.

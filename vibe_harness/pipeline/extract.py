@@ -11,46 +11,52 @@ from vibe_harness.errors import EngineError
 from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.progress import Tick
 from vibe_harness.records import Response
+from vibe_harness.store.extractions import ExtractionKeys, StoredExtraction
 from vibe_harness.store.journal import Journal
+from vibe_harness.store.request_ids import Ids
+from vibe_harness.store.responses import StoredResponse
+
+Pending = tuple[str, StoredResponse]  # a response that is to be read, with the key of its extraction
+
+
+def pending_extractions(
+    finals: Iterable[StoredResponse], done: Ids, keys: ExtractionKeys, tick: Tick
+) -> Iterator[Pending]:
+    """Every final response that holds text and whose key is not among `done`; those that are, are ticked off."""
+    for stored in finals:
+        if stored.readable:
+            key = keys.of(stored)
+            if key in done:
+                tick(1)
+            else:
+                yield key, stored
 
 
 def extract(
-    responses: Iterable[tuple[str, str, Response]],
-    task_of: Callable[[str, str], Task],
+    pending: Iterable[Pending],
+    task_of: Callable[[StoredResponse], Task],
     extractor: Extractor,
     path: Path,
     tick: Tick,
 ) -> None:
-    """Read the responses (see `pending_extractions`), and store each reading under its key as it arrives.
+    """Read the responses, and store each extraction under its key as it arrives.
 
-    task_of: from a task's name and a request's id to the task as it stands for that request.
-
-    Raises EngineError where the extractor answers what it was not asked, twice, or not at all.
+    task_of: from a response to its task as it stands for that request. Raises EngineError where the extractor answers
+    what it was not asked, twice, or not at all.
     """
     waiting: dict[str, str] = {}  # request -> key
 
-    def pending() -> Iterator[tuple[Task, Response]]:
-        for key, task, response in responses:
-            waiting[response.request] = key
-            yield task_of(task, response.request), response
+    def responses() -> Iterator[tuple[Task, Response]]:
+        for key, stored in pending:
+            waiting[stored.request] = key
+            yield task_of(stored), stored.response()
 
     with Journal(path) as journal:
-        for extraction in extractor.extract(pending()):
+        for extraction in extractor.extract(responses()):
             key = waiting.pop(extraction.request, None)
             if key is None:
                 raise EngineError(f"the extractor read response {extraction.request} twice, or without being asked")
-            journal.append(
-                {
-                    "key": key,
-                    "request": extraction.request,
-                    "readings": dict(extraction.readings),
-                    "raw": {name: list(raw) for name, raw in extraction.raw.items()},
-                    "refused": extraction.refused,
-                    "text": extraction.text,
-                    "error": extraction.error,
-                    "time": time.time(),
-                }
-            )
+            journal.append(StoredExtraction.of(key, extraction, time.time()).fields())
             tick(1)
     if waiting:
         raise EngineError(f"the extractor left {len(waiting)} responses unread: run the same command again")

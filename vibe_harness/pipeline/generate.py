@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from vibe_harness.backends.guards import Budget, watched
 from vibe_harness.backends.protocol import Backend
@@ -13,8 +12,7 @@ from vibe_harness.errors import EngineError
 from vibe_harness.progress import Tick
 from vibe_harness.records import Outcome, Request
 from vibe_harness.store.journal import Journal
-from vibe_harness.store.request_ids import Marks
-from vibe_harness.store.responses import served_model
+from vibe_harness.store.responses import FinalResponses, StoredResponse
 
 
 @dataclass
@@ -28,14 +26,13 @@ class Asked:
 
 def generate(
     requests: Iterable[Request],
-    done: Marks,
+    finals: FinalResponses,
     backend: Backend,
-    path: Path,
     tick: Tick,
     budget: Budget,
     served: str | None = None,
 ) -> Asked:
-    """Ask what is not among `done`, and store each response as it arrives.
+    """Ask what has no answer among `finals` yet, and store each response as it arrives.
 
     tick(n) is called with the number of requests done, the earlier ones included. served: the model that gave earlier
     answers which are not in this journal. Raises EngineError where the backend answers what it was not asked, twice, or
@@ -46,36 +43,19 @@ def generate(
 
     def pending() -> Iterator[Request]:
         for request in requests:
-            if request.id not in done:
+            if request.id not in finals.answered:
                 waiting[request.id] = request
                 yield request
 
     asked = Asked()
-    tick(len(done))
-    with Journal(path) as journal:
-        for response in watched(backend, pending(), budget, served_model(path) or served):
+    tick(len(finals.answered))
+    with Journal(finals.path) as journal:
+        for response in watched(backend, pending(), budget, finals.served_model or served):
             request = waiting.pop(response.request, None)
             if request is None:
                 raise EngineError(f"the backend answered request {response.request} twice, or without being asked")
-            journal.append(
-                {
-                    "request": request.id,
-                    "task": request.task,
-                    "variant": request.variant,
-                    "clip": request.clip,
-                    "outcome": response.outcome,
-                    "text": response.text,
-                    "finish_reason": response.finish_reason,
-                    "input_tokens": response.input_tokens,
-                    "audio_tokens": response.audio_tokens,
-                    "output_tokens": response.output_tokens,
-                    "seconds": response.seconds,
-                    "served_model": response.served_model,
-                    "error": response.error,
-                    "time": time.time(),
-                    **({} if response.likelihoods is None else {"likelihoods": dict(response.likelihoods)}),
-                }
-            )
+            stored = StoredResponse.of(request.key, response, time.time())
+            finals.note(stored, journal.append(stored.fields()))
             asked.requests += 1
             if response.outcome is Outcome.ERROR:
                 asked.failed += 1

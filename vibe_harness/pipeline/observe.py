@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.observe import observations
-from vibe_harness.records import GROUP_PREFIX, Clip, Observation, Outcome, Response
+from vibe_harness.records import GROUP_PREFIX, Clip, Observation
 from vibe_harness.store.atomic_files import written_aside
-from vibe_harness.store.extractions import ExtractionKeys, stored_extraction
-from vibe_harness.store.journal import read_journal_offsets
-from vibe_harness.store.request_ids import Ids, Planned
-from vibe_harness.store.responses import READABLE, final_responses
+from vibe_harness.store.extractions import ExtractionKeys, ExtractionsByKey, StoredExtraction
+from vibe_harness.store.responses import FinalResponses, StoredResponse
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.store.run_tables import BATCH
 
@@ -28,26 +23,26 @@ if TYPE_CHECKING:
 def write_observations(
     folder: RunFolder,
     clips: Mapping[str, Clip],
-    planned: Planned,
+    finals: FinalResponses,
     keys: ExtractionKeys,
     tasks: Mapping[str, Task],
 ) -> None:
     """Join what the run folder holds into observations.parquet.
 
-    planned: the requests that belong to the run. A request without a response yet has no row.
+    finals: the responses of the run. A request without a response yet has no row.
     """
     import pyarrow.parquet as pq
 
     schema = _schema(_dimensions(clips))
     with written_aside(folder.observations) as aside, pq.ParquetWriter(aside, schema) as writer:
-        for table in observation_tables(folder, clips, planned, keys, tasks):
+        for table in observation_tables(folder, clips, finals, keys, tasks):
             writer.write_table(table)
 
 
 def observation_tables(
     folder: RunFolder,
     clips: Mapping[str, Clip],
-    planned: Planned,
+    finals: FinalResponses,
     keys: ExtractionKeys,
     tasks: Mapping[str, Task],
 ) -> Iterator[pa.Table]:
@@ -55,11 +50,10 @@ def observation_tables(
     dimensions = _dimensions(clips)
     schema = _schema(dimensions)
     batch: list[Observation] = []
-    for record, extraction in _joined(folder, planned, keys):
-        response = Response(record["request"], Outcome(record["outcome"]), record["text"])
-        read = stored_extraction(extraction) if extraction else None
-        task, clip = tasks[record["task"]], clips[record["clip"]]
-        batch.extend(observations(task, record["variant"], clip, response, read))
+    for stored, extraction in _joined(folder, finals, keys):
+        read = extraction.extraction() if extraction else None
+        task, clip = tasks[stored.task], clips[stored.clip]
+        batch.extend(observations(task, stored.variant, clip, stored.response(), read))
         if len(batch) >= BATCH:
             yield _table(batch, clips, dimensions, schema)
             batch = []
@@ -72,52 +66,25 @@ def _dimensions(clips: Mapping[str, Clip]) -> list[str]:
 
 
 def _joined(
-    folder: RunFolder, planned: Planned, keys: ExtractionKeys
-) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
+    folder: RunFolder, finals: FinalResponses, keys: ExtractionKeys
+) -> Iterator[tuple[StoredResponse, StoredExtraction | None]]:
     """Each planned request's final response with its extraction.
 
-    Raises UserError for a reading that names another request than its response: somebody edited it.
+    Raises UserError for an extraction that names another request than its response: somebody edited it.
     """
-    with closing(_Lookup(folder.extractions, "key")) as extractions:
-        for record in final_responses(folder.responses, planned):
+    with closing(ExtractionsByKey(folder.extractions)) as extractions:
+        for stored in finals:
             extraction = None
-            if record["outcome"] in READABLE:
-                extraction = extractions.get(keys.key(record["task"], record["request"], record["text"]))
+            if stored.readable:
+                extraction = extractions.get(keys.of(stored))
                 if extraction is None:
                     continue  # not read yet: the run stopped between two stages
-                if extraction["request"] != record["request"]:
+                if extraction.request != stored.request:
                     raise UserError(
-                        f"{folder.extractions}: the reading of {record['request']} names the request "
-                        f"{extraction['request']}: the file was edited; remove that line to have it made again"
+                        f"{folder.extractions}: the reading of {stored.request} names the request "
+                        f"{extraction.request}: the file was edited; remove that line to have it made again"
                     )
-            yield record, extraction
-
-
-class _Lookup:
-    """The last record of each key in a journal, read from disk when asked for: only offsets are held."""
-
-    def __init__(self, path: Path, key: str) -> None:
-        self._offsets = array("q")
-
-        def noted() -> Iterator[str]:
-            for offset, record in read_journal_offsets(path):
-                self._offsets.append(offset)
-                yield record[key]
-
-        self._ids = Ids(noted())
-        self._file = path.open("rb") if path.exists() else None
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        index = self._ids.index(key)
-        if index is None or self._file is None:
-            return None
-        self._file.seek(self._offsets[index])
-        record: dict[str, Any] = json.loads(self._file.readline())
-        return record
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+            yield stored, extraction
 
 
 def _schema(dimensions: list[str]) -> pa.Schema:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from vibe_harness.backends.guards import Budget, Spent
@@ -14,28 +15,29 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.extraction.protocol import Extractor
-from vibe_harness.pipeline.cascade import Worded, transcribing, transcriptions
-from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once, note_engine
-from vibe_harness.pipeline.extract import extract
+from vibe_harness.kinds.base import kind_of
+from vibe_harness.pipeline.cascade import TranscriptBackend, transcribing, transcriptions
+from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once
+from vibe_harness.pipeline.extract import extract, pending_extractions
 from vibe_harness.pipeline.generate import generate
 from vibe_harness.pipeline.observe import write_observations
-from vibe_harness.planning.plan import places
+from vibe_harness.planning.plan import table_of
 from vibe_harness.planning.prepare import Prepared, record_of, settings_of
-from vibe_harness.planning.prompts import bound
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
-from vibe_harness.store.extractions import ExtractionKeys, extracted, pending_extractions
+from vibe_harness.store.engines import note_engine
+from vibe_harness.store.extractions import ExtractionKeys, extracted
 from vibe_harness.store.journal import drop_torn_tail
-from vibe_harness.store.request_ids import Planned
-from vibe_harness.store.responses import answered, served_model
+from vibe_harness.store.request_ids import RequestTable
+from vibe_harness.store.responses import FinalResponses, StoredResponse
 from vibe_harness.store.results import Results, keep_results
 from vibe_harness.store.run_folder import RunFolder
-from vibe_harness.store.run_tables import write_clips, write_requests
+from vibe_harness.store.run_tables import read_prompts, requests_written, write_clips
 
 T = TypeVar("T", Backend, Extractor)
 
 
-class Kept(Generic[T]):
+class EngineCache(Generic[T]):
     """One engine at a time, kept open for as long as what follows needs the same: several runs then load it once."""
 
     def __init__(self) -> None:
@@ -61,12 +63,13 @@ class Kept(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Work:
-    """A run at work in its folder, which this process holds."""
+class ActiveRun:
+    """A run whose folder this process holds."""
 
     prepared: Prepared
     folder: RunFolder
-    planned: Planned
+    planned: RequestTable
+    finals: FinalResponses
     budget: Budget
 
 
@@ -84,15 +87,15 @@ def run_all(runs: Sequence[Prepared], progress: Progress) -> Iterator[Results]:
     """As `run`, for several: all are asked, then all are read, then each is scored. Models are loaded once."""
     spent = Spent()
     with ExitStack() as held:
-        works = [held.enter_context(at_work(prepared, spent)) for prepared in runs]
-        with closing(Kept[Backend]()) as models:
-            for work in works:
-                ask(work, models, progress, _tasks_of(runs))
-        with closing(Kept[Extractor]()) as extractors:
-            for work in works:
-                read(work, extractors, progress, _tasks_of(runs))
-        for work in works:
-            yield score(work, progress)
+        active_runs = [held.enter_context(at_work(prepared, spent)) for prepared in runs]
+        with closing(EngineCache[Backend]()) as models:
+            for active in active_runs:
+                ask(active, models, progress, _tasks_of(runs))
+        with closing(EngineCache[Extractor]()) as extractors:
+            for active in active_runs:
+                read(active, extractors, progress, _tasks_of(runs))
+        for active in active_runs:
+            yield score(active, progress)
 
 
 def _tasks_of(runs: Sequence[Prepared]) -> list[Task]:
@@ -100,46 +103,46 @@ def _tasks_of(runs: Sequence[Prepared]) -> list[Task]:
 
 
 @contextmanager
-def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[Work]:
+def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[ActiveRun]:
     """Hold the folder, and write down there what is asked. Raises UserError as `run` does.
 
     spent: by runs of the same command, which share its limit.
     """
-    folder, question = RunFolder(prepared.folder), prepared.question
-    budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices, spent=spent or Spent())
+    folder, config = RunFolder(prepared.folder), prepared.config
+    budget = Budget(config.max_requests, config.max_cost, prepared.plan.model.prices, spent=spent or Spent())
     with folder.locked():
-        planned = prepared.plan.places()
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
             drop_torn_tail(journal)
-        folder.claim(prepared.asked, record_of(prepared, planned.digest))
+        with requests_written(folder.requests, prepared.plan.requests()) as planned:
+            folder.claim(prepared.asked, record_of(prepared, planned.digest))
         write_clips(folder.clips, prepared.plan.clips)
-        write_requests(folder.requests, planned)
-        yield Work(prepared, folder, planned, budget)
+        yield ActiveRun(prepared, folder, planned, FinalResponses(folder.responses, planned), budget)
 
 
-def ask(work: Work, models: Kept[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
+def ask(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
     """First stage: the model answers what it has not answered yet.
 
     tasks: all that the model will be asked while it is loaded, so that it can be sized.
     """
-    prepared, folder = work.prepared, work.folder
-    plan, unchecked = prepared.plan, prepared.question.check_batch_invariance
-    done = answered(folder.responses, work.planned)
-    if len(done) == len(work.planned) and batch_checked(folder) >= unchecked:
+    prepared, folder, finals = active.prepared, active.folder, active.finals
+    plan, unchecked = prepared.plan, prepared.config.check_batch_invariance
+    answered_before = len(finals.answered)
+    if answered_before == len(active.planned) and batch_checked(folder) >= unchecked:
         return  # the engine need not start
     with models.opened(plan.model, partial(_started, prepared, progress, tasks)) as opened:
-        if prepared.question.hearing_check:
+        if prepared.config.hearing_check:
             check_hearing_once(plan, opened, folder)
-        note_engine(folder, "model", opened.describe())
+        note_engine(folder.engines, "model", opened.describe())
         backend, served = opened, None
         if plan.modality == "cascade":
-            backend, served = _transcribed(work, opened, progress)
+            backend, served = _transcribed(active, opened, progress)
+        requests = plan.requests(read_prompts(folder.requests))
         with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
-            asked = generate(plan.requests(), done, backend, folder.responses, tick, work.budget, served)
-        if not done and asked.failed == asked.requests:
+            asked = generate(requests, finals, backend, tick, active.budget, served)
+        if not answered_before and asked.failed == asked.requests:
             raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
         if batch_checked(folder) < unchecked:
-            check_batch(plan, work.planned, backend, folder, unchecked)
+            check_batch(plan, finals, backend, folder, unchecked)
 
 
 def _started(prepared: Prepared, progress: Progress, tasks: Sequence[Task]) -> Backend:
@@ -150,49 +153,43 @@ def _started(prepared: Prepared, progress: Progress, tasks: Sequence[Task]) -> B
     return backend
 
 
-def _transcribed(work: Work, backend: Backend, progress: Progress) -> tuple[Backend, str | None]:
+def _transcribed(active: ActiveRun, backend: Backend, progress: Progress) -> tuple[Backend, str | None]:
     """The backend, asked from now on with the model's own transcriptions; and the model that made these."""
-    plan, path = work.prepared.plan, work.folder.transcriptions
-    planned = places(transcribing(plan))
-    with progress.stage(f"transcribing with {plan.model.model}", len(planned)) as tick:
-        generate(transcribing(plan), answered(path, planned), backend, path, tick, work.budget)
-    return Worded(backend, transcriptions(path, planned)), served_model(path)
+    plan = active.prepared.plan
+    finals = FinalResponses(active.folder.transcriptions, table_of(transcribing(plan)))
+    with progress.stage(f"transcribing with {plan.model.model}", len(plan.clips)) as tick:
+        generate(transcribing(plan), finals, backend, tick, active.budget)
+    return TranscriptBackend(backend, transcriptions(finals)), finals.served_model
 
 
-def read(work: Work, extractors: Kept[Extractor], progress: Progress, tasks: Sequence[Task]) -> None:
+def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progress, tasks: Sequence[Task]) -> None:
     """Second stage: the extractor reads what was not read yet; observations are made of all.
 
     tasks: all whose answers the extractor will read while it is loaded.
     """
-    prepared, folder, planned = work.prepared, work.folder, work.planned
+    prepared, folder, finals = active.prepared, active.folder, active.finals
     own = {task.name: task for task in prepared.plan.tasks}
     keys = ExtractionKeys(extractor_identity(prepared.extractor, prepared.index), own)
-    done = extracted(folder.extractions)
-    clips = {heard.clip.id: heard.clip for heard in prepared.plan.clips}
+    clips = {checked.clip.id: checked.clip for checked in prepared.plan.clips}
 
-    def task_of(task: str, request: str) -> Task:
-        place = planned.get(request)
-        return bound(own[task], place[1], clips[place[2]]) if place else own[task]
+    def task_of(stored: StoredResponse) -> Task:
+        task = own[stored.task]
+        return kind_of(task.card).bind(task, stored.variant, clips[stored.clip])
 
-    waiting = sum(1 for _ in pending_extractions(folder.responses, planned, done, keys))
-    if waiting:  # otherwise the extractor need not start
-        with (
-            progress.stage(f"extracting with {prepared.extractor}", waiting) as tick,
-            extractors.opened(
-                prepared.extractor,
-                lambda: open_extractor(prepared.extractor, prepared.index, tasks, prepared.opener, work.budget),
-            ) as extractor,
-        ):
-            note_engine(folder, "extractor", extractor.describe())
-            extract(
-                pending_extractions(folder.responses, planned, done, keys), task_of, extractor, folder.extractions, tick
-            )
-    write_observations(folder, clips, planned, keys, own)
+    with progress.stage(f"extracting with {prepared.extractor}", finals.readable) as tick:
+        pending = pending_extractions(finals, extracted(folder.extractions), keys, tick)
+        first = next(pending, None)
+        if first is not None:  # otherwise the extractor need not start
+            open_it = partial(open_extractor, prepared.extractor, prepared.index, tasks, prepared.opener, active.budget)
+            with extractors.opened(prepared.extractor, open_it) as extractor:
+                note_engine(folder.engines, "extractor", extractor.describe())
+                extract(chain([first], pending), task_of, extractor, folder.extractions, tick)
+    write_observations(folder, clips, finals, keys, own)
 
 
-def score(work: Work, progress: Progress) -> Results:
+def score(active: ActiveRun, progress: Progress) -> Results:
     """Last stage: scores of the observations, stored in the folder."""
-    question = work.prepared.question
-    results = score_run(work.folder, settings_of(question), work.prepared.dimensions, progress)
-    keep_results(work.folder, results)
+    prepared = active.prepared
+    results = score_run(active.folder, settings_of(prepared.config), prepared.dimensions, progress)
+    keep_results(active.folder, results)
     return results

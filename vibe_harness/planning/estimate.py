@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.modality import TRANSCRIBE, TRANSCRIPTION_TOKENS
 from vibe_harness.planning.plan import Plan
-from vibe_harness.planning.prompts import times_asked
-from vibe_harness.store.request_ids import Marks
+from vibe_harness.store.request_ids import RequestSet
 
 LETTERS_A_TOKEN = 4  # of English, in the vocabularies of today's models
 SPOKEN_TOKENS_A_SECOND = 4  # 150 words a minute are 2.5 words, or some 3.5 tokens a second
@@ -27,7 +27,7 @@ class Estimate:
     currency: str | None
 
 
-def estimate_model(plan: Plan, done: Marks) -> Estimate:
+def estimate_model(plan: Plan, done: RequestSet) -> Estimate:
     """What the model of a plan is going to be asked besides the requests that are `done`."""
     clips = {heard.clip.id: heard.seconds for heard in plan.clips}
     requests, letters, output, seconds, words = 0, 0, 0, 0.0, 0.0
@@ -55,7 +55,7 @@ def estimate_extractor(plan: Plan, card: ModelCard | None) -> Estimate | None:
         return None
     requests, text, output = 0, 0, 0
     for task in plan.tasks:
-        count = len(plan.variants[task.name]) * sum(times_asked(task, heard.clip) for heard in plan.clips)
+        count = len(plan.variants[task.name]) * sum(kind_of(task.card).count(task, heard.clip) for heard in plan.clips)
         form = len(task.extraction_prompt("")) // LETTERS_A_TOKEN
         requests += count
         text += count * (form + task.card.generation.max_tokens)

@@ -12,10 +12,10 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.decode import read_audio
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.modality import Modality, how_heard, in_words
-from vibe_harness.planning.prompts import questions, times_asked
 from vibe_harness.records import AnswerBy, CheckedClip, Generation, Request, Waveform
-from vibe_harness.store.request_ids import Planned
+from vibe_harness.store.request_ids import RequestTable
 
 
 @lru_cache(maxsize=8)
@@ -38,16 +38,20 @@ class Plan:
 
     def __len__(self) -> int:
         each = [(task, len(self.variants[task.name])) for task in self.tasks]
-        return sum(prompts * times_asked(task, heard.clip) for task, prompts in each for heard in self.clips)
+        return sum(
+            prompts * kind_of(task.card).count(task, heard.clip) for task, prompts in each for heard in self.clips
+        )
 
-    def places(self) -> Planned:
-        """The id of every request with its task, variant and clip."""
-        return places(self.requests())
+    def table(self) -> RequestTable:
+        """The id of every request with its key."""
+        return table_of(self.requests())
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self, written: Iterator[tuple[str, str]] | None = None) -> Iterator[Request]:
         """Every request, clip by clip: what is asked of one clip shares the engine's caches.
 
-        Those of a cascade come with the clip: `cascade.Worded` puts the model's transcription in its place.
+        written: id and prompt of each, as an earlier pass gave them, so that no prompt is rendered twice.
+
+        Those of a cascade come with the clip: `cascade.TranscriptBackend` puts the model's transcription in its place.
         """
         by_likelihood = self.answer_by == "likelihood"
         how = [self.answer_by] if by_likelihood else []  # an id from before there were two ways stands
@@ -61,10 +65,16 @@ class Plan:
                 if by_likelihood:
                     generation = Generation(max_tokens=1, seed=self.seed)
                 styles, sound = self.variants[task.name], self.modality == "audio"
-                for asked in questions(task, styles, heard, self.model.sample_rate, sound):
-                    prompt = in_words(heard.clip.text or "", asked.prompt) if transcript else asked.prompt
+                for asked in kind_of(task.card).prompts(task, styles, heard, self.model.sample_rate, sound=sound):
+                    if written is not None:
+                        id, prompt = next(written)
+                    else:
+                        prompt = asked.prompt()
+                        if transcript:
+                            prompt = in_words(heard.clip.text or "", prompt)
+                        id = request_id(identity, task.name, asked.variant, prompt, generation, asked.checked)
                     yield Request(
-                        id=request_id(identity, task.name, asked.variant, prompt, generation, asked.heard),
+                        id=id,
                         task=task.name,
                         variant=asked.variant,
                         clip=heard.clip.id,
@@ -76,9 +86,9 @@ class Plan:
                     )
 
 
-def places(requests: Iterable[Request]) -> Planned:
-    """The id of every request with its task, variant and clip."""
-    return Planned((request.id, (request.task, request.variant, request.clip)) for request in requests)
+def table_of(requests: Iterable[Request]) -> RequestTable:
+    """The id of every request with its key."""
+    return RequestTable((request.id, request.key) for request in requests)
 
 
 def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: CheckedClip) -> str:

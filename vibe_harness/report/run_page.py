@@ -17,9 +17,9 @@ from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.stars import Family, family_of, stars, tested, wholes
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.atomic_files import check_replaced, written_aside
-from vibe_harness.store.journal import read_journal
+from vibe_harness.store.engines import hearing_answers
 from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_scored
-from vibe_harness.store.run_folder import HEARING_CHECK, RunFolder, RunRecord
+from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
 MAX_VALUES = 12  # values of an attribute that are drawn
@@ -151,8 +151,4 @@ def _counted(answers: int, kept: float | None) -> str:
 
 def _heard(folder: RunFolder) -> list[tuple[str, str]]:
     """Clip and answer of the hearing check that was passed last."""
-    answers: dict[str, Any] = {}
-    for entry in read_journal(folder.engines):
-        if entry["role"] == HEARING_CHECK:
-            answers = entry.get("answers", {})
-    return [(str(clip), str(answer)) for clip, answer in answers.items()]
+    return list((hearing_answers(folder.engines) or {}).items())

@@ -17,7 +17,7 @@ from typing import Any
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Outcome, Reading
-from vibe_harness.store.journal import read_journal
+from vibe_harness.store.responses import StoredResponse, read_responses
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.store.run_tables import column_names, count_requests, rows_of
 
@@ -68,14 +68,14 @@ def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path | None,
                 words = canonical if reading == Reading.VALUE else [f"({reading})"]  # why there is no value
                 read.append([attributes(attribute), *map(values, words)])
                 raw.append(written)
-            prompt = "" if answer["variant"] == "default" else f" ({answer['variant']})"
-            columns["task"].append(tasks(answer["task"] + prompt))
-            columns["clip"].append(clips[answer["clip"]])
+            prompt = "" if answer.variant == "default" else f" ({answer.variant})"
+            columns["task"].append(tasks(answer.task + prompt))
+            columns["clip"].append(clips[answer.clip])
             columns["outcome"].append(outcomes(rows[0][2]))
             columns["values"].append(read)
             tick(1)
-            pack.append([answer["request"], answer["text"] or answer.get("error") or "", raw])
-            letters += len(answer["text"])
+            pack.append([answer.request, answer.text or answer.error or "", raw])
+            letters += len(answer.text)
             if len(pack) >= PACK_ANSWERS or letters >= PACK_LETTERS:
                 packs.append(_packed(pack))
                 starts.append(starts[-1] + len(pack))
@@ -129,18 +129,18 @@ def _clips(path: Path, record: RunRecord) -> tuple[dict[str, int], dict[str, Any
 READ = ("request", "attribute", "outcome", "reading", "raw", "values")
 
 
-def _joined(folder: RunFolder) -> Iterator[tuple[dict[str, Any], list[tuple[Any, ...]]]]:
+def _joined(folder: RunFolder) -> Iterator[tuple[StoredResponse, list[tuple[Any, ...]]]]:
     """Each answer with its observations, the columns READ.
 
     Both files are in the order in which answers arrived: neither is held whole.
     Raises UserError where they do not belong together.
     """
-    answers = read_journal(folder.responses)
+    answers = read_responses(folder.responses)
     for request, group in groupby(rows_of(folder.observations, list(READ)), itemgetter(0)):
         rows = list(group)
         failed = rows[0][2] == Outcome.ERROR
         for answer in answers:  # what was asked again failed before, and what is not read yet has no rows
-            if answer["request"] == request and (answer["outcome"] == Outcome.ERROR) == failed:
+            if answer.request == request and (answer.outcome is Outcome.ERROR) == failed:
                 yield answer, rows
                 break
         else:

@@ -22,7 +22,7 @@ from vibe_harness.registry import Registry
 from vibe_harness.speech_sets.card import Recognition
 from vibe_harness.speech_sets.server_voices import open_client
 from vibe_harness.speech_sets.synthesis import SpokenClip
-from vibe_harness.store.journal import Journal, read_journal
+from vibe_harness.store.journal import Journal, as_object, read_journal
 
 RATE = 16_000  # Hz; what recognisers are trained on
 
@@ -60,7 +60,7 @@ def transcripts(
     One recogniser after the other. Raises UserError for one that is not at hand, EngineError where it fails.
     """
     path = output / "transcripts.jsonl"
-    done = {record["key"]: record["text"] for record in read_journal(path)}
+    done = {record["key"]: record["text"] for record in read_journal(path, as_object)}
     heard: dict[str, dict[str, str]] = {}
     with Journal(path) as journal:
         for recognition in recognitions:

@@ -22,7 +22,7 @@ from vibe_harness.registry import Registry
 from vibe_harness.speech_sets.card import SpeechSet, Voice
 from vibe_harness.speech_sets.texts import SpokenText
 from vibe_harness.store.atomic_files import written_aside
-from vibe_harness.store.journal import Journal, read_journal
+from vibe_harness.store.journal import Journal, as_object, read_journal
 
 QUIETEST = 0.001  # of full scale: under it there is nothing to hear
 RATES = (4_000, 384_000)  # Hz; a server that names another rate than these does not speak
@@ -72,7 +72,9 @@ def spoken_clips(speech_set: SpeechSet, texts: Sequence[SpokenText], output: Pat
     for text in texts:
         by_item.setdefault(text.item, []).append(text)
     path = output / "spoken.jsonl"
-    done = {record["file"]: record for record in read_journal(path)}  # a later record is what the file holds now
+    done = {
+        record["file"]: record for record in read_journal(path, as_object)
+    }  # a later record is what the file holds now
     clips = []
     with Journal(path) as journal:
         for voice in speech_set.card.voices:

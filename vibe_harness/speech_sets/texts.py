@@ -20,7 +20,7 @@ from vibe_harness.progress import Tick
 from vibe_harness.records import Generation, Outcome, Request, Response
 from vibe_harness.speech_sets.card import SpeechSet, SpeechSetCard
 from vibe_harness.store.atomic_files import written_aside
-from vibe_harness.store.journal import Journal, read_journal
+from vibe_harness.store.journal import Journal, as_object, read_journal
 
 VARIABLES = frozenset({"text", "part", "row"})
 SCHEMA = {
@@ -98,7 +98,7 @@ def spoken_texts(speech_set: SpeechSet, output: Path, cards: CardIndex, tick: Ti
     rewriter = Rewriter(card, speech_set.path.parent, cards)
     requests = {(item, part): rewriter.request(part, text, row) for item, part, text, row in plain}
     journal = output / "rewritten.jsonl"
-    done = {record["request"]: record["text"] for record in read_journal(journal)}
+    done = {record["request"]: record["text"] for record in read_journal(journal, as_object)}
     missing = {request.id: request for request in requests.values() if request.id not in done}
     tick(len(plain) - len(missing))
     if missing:

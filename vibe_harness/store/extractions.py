@@ -1,16 +1,22 @@
 """extractions.jsonl: what an extractor read in each response, under a key that names the exact text."""
 
+from __future__ import annotations
+
 import hashlib
+from array import array
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
-from vibe_harness.records import Extraction, Outcome, Reading, Response
-from vibe_harness.store.journal import read_journal
-from vibe_harness.store.request_ids import Ids, Planned
-from vibe_harness.store.responses import READABLE, final_responses
+from vibe_harness.records import Extraction, Reading
+from vibe_harness.store.journal import journal_lines, read_journal, whole_lines
+from vibe_harness.store.request_ids import Ids
+from vibe_harness.store.responses import StoredResponse
 from vibe_harness.store.run_folder import TaskRecord
 
 
@@ -24,41 +30,89 @@ class ExtractionKeys:
             for name, task in tasks.items()
         }
 
-    def key(self, task: str, request: str, text: str) -> str:
-        data = f"{self._bases[task]}\n{request}\n{text}".encode("utf-8", "surrogatepass")
+    def of(self, stored: StoredResponse) -> str:
+        """The key of the reading of one response (32 hex digits)."""
+        data = f"{self._bases[stored.task]}\n{stored.request}\n{stored.text}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(data).hexdigest()[:32]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredExtraction:
+    """One line of extractions.jsonl."""
+
+    key: str
+    request: str
+    readings: Mapping[str, Reading]
+    raw: Mapping[str, tuple[str, ...]]
+    refused: bool
+    text: str
+    error: str | None = None
+    time: float | None = None  # when it was stored, in seconds since 1970
+
+    @classmethod
+    def of(cls, key: str, extraction: Extraction, time: float) -> StoredExtraction:
+        """The line for an extraction that has just been made."""
+        said = {name: getattr(extraction, name) for name in Extraction.__dataclass_fields__}
+        return cls(key=key, **said, time=time)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the extractor's call failed: such a reading is made again."""
+        return any(reading is Reading.ERROR for reading in self.readings.values())
+
+    def extraction(self) -> Extraction:
+        """The extraction as the extractor gave it."""
+        return Extraction(**{name: getattr(self, name) for name in Extraction.__dataclass_fields__})
+
+    def fields(self) -> dict[str, Any]:
+        """The line as JSON can hold it."""
+        return asdict(self)
+
+
+_LINE = TypeAdapter(StoredExtraction)
+
+
+def decode_extraction(line: bytes) -> StoredExtraction:
+    """The extraction that a line holds. Raises ValueError where it holds none: people edit these files."""
+    return _LINE.validate_json(line, strict=True)
+
+
+def read_extractions(path: Path) -> Iterator[StoredExtraction]:
+    """Every extraction of a file, in order. Raises UserError as `read_journal` does."""
+    return read_journal(path, decode_extraction)
+
+
 def extracted(path: Path) -> Ids:
-    """Keys of the readings that a journal holds; one that failed is made again."""
-    return Ids(record["key"] for record in read_journal(path) if not reading_failed(record))
+    """Keys of the extractions that a file holds, but for those that failed."""
+    return Ids(stored.key for stored in read_extractions(path) if not stored.failed)
 
 
-def pending_extractions(
-    responses: Path, planned: Planned, done: Ids, keys: ExtractionKeys
-) -> Iterator[tuple[str, str, Response]]:
-    """Key, task and response of every planned response that holds text and whose key is not among `done`."""
-    for record in final_responses(responses, planned):
-        if record["outcome"] in READABLE:
-            key = keys.key(record["task"], record["request"], record["text"])
-            if key not in done:
-                yield key, record["task"], Response(record["request"], Outcome(record["outcome"]), record["text"])
+def count_extractions(path: Path) -> int:
+    """How many extractions a file holds; lines that hold none are passed over."""
+    return sum(1 for line in journal_lines(path, decode_extraction) if line.record is not None)
 
 
-def reading_failed(record: Mapping[str, Mapping[str, str]]) -> bool:
-    """Whether the extractor's call failed: such a reading is made again."""
-    return any(reading == Reading.ERROR for reading in record["readings"].values())
+class ExtractionsByKey:
+    """The last extraction under each key, read from the disk when asked for: only the places of lines are held."""
 
+    def __init__(self, path: Path) -> None:
+        self._offsets = array("q")
 
-def stored_extraction(record: Mapping[str, object]) -> Extraction:
-    """The extraction that a journal record holds."""
-    readings, raw = record["readings"], record["raw"]
-    assert isinstance(readings, dict) and isinstance(raw, dict)
-    return Extraction(
-        request=str(record["request"]),
-        readings={name: Reading(value) for name, value in readings.items()},
-        raw={name: tuple(values) for name, values in raw.items()},
-        refused=bool(record["refused"]),
-        text=str(record["text"]),
-        error=None if record["error"] is None else str(record["error"]),
-    )
+        def noted() -> Iterator[str]:
+            for offset, stored in whole_lines(path, decode_extraction):
+                self._offsets.append(offset)
+                yield stored.key
+
+        self._keys = Ids(noted())
+        self._file = path.open("rb") if path.exists() else None
+
+    def get(self, key: str) -> StoredExtraction | None:
+        index = self._keys.index(key)
+        if index is None or self._file is None:
+            return None
+        self._file.seek(self._offsets[index])
+        return decode_extraction(self._file.readline())
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()

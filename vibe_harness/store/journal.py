@@ -6,12 +6,12 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 
 from vibe_harness.errors import UserError
-from vibe_harness.records import Outcome, Reading
 
 SYNC_SECONDS = 1.0
 
@@ -37,8 +37,8 @@ class Journal:
         self._syncer = threading.Thread(target=self._sync_regularly, name=f"sync {path.name}", daemon=True)
         self._syncer.start()
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Store one record. Raises UserError where the disk takes no more."""
+    def append(self, record: Mapping[str, Any]) -> int:
+        """Store one record; returns the byte offset of its line. Raises UserError where the disk takes no more."""
         if self._failure is not None:
             raise self._cannot_write(self._failure)
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
@@ -53,6 +53,7 @@ class Journal:
             self._file.truncate(size)
             raise self._cannot_write(error) from None
         self._dirty.set()
+        return size
 
     def close(self) -> None:
         """Sync and close. Closing twice does nothing."""
@@ -118,35 +119,30 @@ def _cannot_write(path: Path, error: OSError) -> UserError:
     )
 
 
-def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The complete records of a journal, in order; none where there is no such file.
-
-    Raises UserError, naming the line, for a line that is complete and yet no record of that journal: somebody edited
-    the file.
-    """
-    for _, record in read_journal_offsets(path):
-        yield record
+def as_object(data: bytes) -> dict[str, Any]:
+    """The JSON object in a line of a journal. Raises ValueError where it holds none."""
+    record = json.loads(data)
+    if not isinstance(record, dict):
+        raise ValueError("not an object")
+    return record
 
 
-def read_journal_offsets(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """As `read_journal`, each record with the byte offset of its line."""
-    for line in journal_lines(path):
-        if line.record is not None:
-            yield line.offset, line.record
-        elif not line.torn:
-            raise UserError(f"{path}:{line.number}: not a record: remove that line to have its request asked again")
+Record = TypeVar("Record")
+Decoder = Callable[[bytes], Record]
+"""From a line to a record. Raises ValueError or RecursionError for a line that holds no such record."""
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Line(Generic[Record]):
     """One line of a journal. torn: the last one, of which a power loss left a part, so that it never was complete."""
 
     number: int  # from 1
     offset: int  # bytes ahead of it
-    record: dict[str, Any] | None  # None where it holds no record of that journal
+    record: Record | None  # None where it holds no record of that journal
     torn: bool = False
 
 
-def journal_lines(path: Path) -> Iterator[Line]:
+def journal_lines(path: Path, decode: Decoder[Record]) -> Iterator[Line[Record]]:
     """Every line of a journal, also those that hold no record; none where there is no such file."""
     try:
         file = path.open("rb")
@@ -154,7 +150,6 @@ def journal_lines(path: Path) -> Iterator[Line]:
         return
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    fits = _FITS.get(path.name, _is_object)
     offset = 0
     with file:
         for number, data in enumerate(file, 1):
@@ -162,56 +157,27 @@ def journal_lines(path: Path) -> Iterator[Line]:
                 yield Line(number, offset, None, torn=True)
                 return
             try:
-                record = json.loads(data)
+                record = decode(data)
             except (ValueError, RecursionError):
                 record = None
-            yield Line(number, offset, record if fits(record) else None)
+            yield Line(number, offset, record)
             offset += len(data)
 
 
-def _is_object(record: Any) -> bool:
-    return isinstance(record, dict)
+def whole_lines(path: Path, decode: Decoder[Record]) -> Iterator[tuple[int, Record]]:
+    """The complete records of a journal with the byte offsets of their lines; none where there is no such file.
+
+    Raises UserError, naming the line, for a line that is complete and yet no record of that journal: somebody edited
+    the file.
+    """
+    for line in journal_lines(path, decode):
+        if line.record is not None:
+            yield line.offset, line.record
+        elif not line.torn:
+            raise UserError(f"{path}:{line.number}: not a record: remove that line to have its request asked again")
 
 
-def _is_engine(record: Any) -> bool:
-    return isinstance(record, dict) and isinstance(record.get("role"), str)
-
-
-def _is_response(record: Any) -> bool:
-    return (
-        isinstance(record, dict)
-        and all(isinstance(record.get(name), str) for name in ("request", "task", "variant", "clip", "text"))
-        and record.get("outcome") in _OUTCOMES
-        and all(isinstance(record.get(name, 0), str | None) for name in ("error", "served_model"))
-        and _is_likelihoods(record.get("likelihoods", {}))
-    )
-
-
-def _is_likelihoods(said: Any) -> bool:
-    return isinstance(said, dict) and all(isinstance(one, float) and one < 1e-3 for one in said.values())
-
-
-def _is_extraction(record: Any) -> bool:
-    if not isinstance(record, dict):
-        return False
-    readings, raw = record.get("readings"), record.get("raw")
-    return (
-        all(isinstance(record.get(name), str) for name in ("key", "request", "text"))
-        and isinstance(record.get("refused"), bool)
-        and isinstance(record.get("error", 0), str | None)
-        and isinstance(readings, dict)
-        and all(isinstance(reading, str) and reading in _READINGS for reading in readings.values())
-        and isinstance(raw, dict)
-        and all(isinstance(items, list) and all(isinstance(i, str) for i in items) for items in raw.values())
-    )
-
-
-_OUTCOMES = [str(outcome) for outcome in Outcome]
-_READINGS = [str(reading) for reading in Reading]
-# The journals of a run folder are known by their names; what is read from them is checked, for people edit them.
-_FITS: Mapping[str, Callable[[Any], bool]] = {
-    "engines.jsonl": _is_engine,
-    "responses.jsonl": _is_response,
-    "transcriptions.jsonl": _is_response,
-    "extractions.jsonl": _is_extraction,
-}
+def read_journal(path: Path, decode: Decoder[Record]) -> Iterator[Record]:
+    """The complete records of a journal, in order; see `whole_lines`."""
+    for _, record in whole_lines(path, decode):
+        yield record

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-Place = tuple[str, str, str]  # task, variant, clip
+from vibe_harness.records import RequestKey
 
 
 class Ids:
@@ -42,54 +42,59 @@ class Ids:
         return int(self._order[at - 1])
 
 
-class Planned:
-    """The requests of a plan: each with its task, variant and clip, at 30 bytes each."""
+class RequestTable:
+    """The requests of a plan, in its order: the id and the key of each, at 30 bytes each."""
 
-    def __init__(self, requests: Iterable[tuple[str, Place]]) -> None:
-        self._prompts: dict[tuple[str, str], int] = {}
-        self._clips: dict[str, int] = {}
+    def __init__(self, requests: Iterable[tuple[str, RequestKey]]) -> None:
+        prompts: dict[tuple[str, str, int, int], int] = {}
+        clips: dict[str, int] = {}
         self._prompt_of, self._clip_of = array("H"), array("I")
         hashed = hashlib.sha256()
 
         def noted() -> Iterator[str]:
-            for one, (task, variant, clip) in requests:
-                self._prompt_of.append(self._prompts.setdefault((task, variant), len(self._prompts)))
-                self._clip_of.append(self._clips.setdefault(clip, len(self._clips)))
-                hashed.update("\0".join((one, task, variant, clip, "")).encode("utf-8", "surrogatepass"))
-                yield one
+            for request, key in requests:
+                prompt = (key.task, key.variant, key.repeat, key.turn)
+                self._prompt_of.append(prompts.setdefault(prompt, len(prompts)))
+                self._clip_of.append(clips.setdefault(key.clip, len(clips)))
+                again = [str(number) for number in (key.repeat, key.turn) if key.repeat or key.turn]
+                parts = (request, key.task, key.variant, key.clip, *again, "")
+                hashed.update("\0".join(parts).encode("utf-8", "surrogatepass"))
+                yield request
 
         self._ids = Ids(noted())
-        self._prompt_names, self._clip_names = list(self._prompts), list(self._clips)
-        self.digest = hashed.hexdigest()[:32]  # of every request with its place, in order
+        self._prompts, self._clips = list(prompts), list(clips)
+        self.digest = hashed.hexdigest()[:32]  # of every id with its key, in order
 
     def __len__(self) -> int:
         return len(self._ids)
 
-    def __iter__(self) -> Iterator[tuple[str, Place]]:
-        for index, one in enumerate(self._ids):
-            yield one, self._place(index)
+    def __iter__(self) -> Iterator[tuple[str, RequestKey]]:
+        for index, request in enumerate(self._ids):
+            yield request, self._key(index)
 
     def __contains__(self, request: str) -> bool:
         return request in self._ids
 
-    def get(self, request: str) -> Place | None:
-        """Task, variant and clip of a request; None where it is not of the plan."""
+    def get(self, request: str) -> RequestKey | None:
+        """The key of a request; None where it is not of the plan."""
         index = self._ids.index(request)
-        return None if index is None else self._place(index)
+        return None if index is None else self._key(index)
 
     def index(self, request: str) -> int | None:
+        """Where a request stands in the plan; None where it is not of the plan."""
         return self._ids.index(request)
 
-    def _place(self, index: int) -> Place:
-        return (*self._prompt_names[self._prompt_of[index]], self._clip_names[self._clip_of[index]])
+    def _key(self, index: int) -> RequestKey:
+        task, variant, repeat, turn = self._prompts[self._prompt_of[index]]
+        return RequestKey(task, variant, self._clips[self._clip_of[index]], repeat, turn)
 
 
-class Marks:
+class RequestSet:
     """A set of planned requests, at one byte for each that is planned."""
 
-    def __init__(self, planned: Planned) -> None:
+    def __init__(self, planned: RequestTable) -> None:
         self._planned = planned
-        self._marked = bytearray(len(planned))
+        self._members = bytearray(len(planned))
         self._count = 0
 
     def __len__(self) -> int:
@@ -97,14 +102,14 @@ class Marks:
 
     def __contains__(self, request: str) -> bool:
         index = self._planned.index(request)
-        return index is not None and bool(self._marked[index])
+        return index is not None and bool(self._members[index])
 
     def add(self, request: str) -> bool:
-        """Mark a request. False where it is marked already, or is not planned."""
+        """Add a request. False where it is in the set already, or is not planned."""
         index = self._planned.index(request)
-        if index is None or self._marked[index]:
+        if index is None or self._members[index]:
             return False
-        self._marked[index] = 1
+        self._members[index] = 1
         self._count += 1
         return True
 

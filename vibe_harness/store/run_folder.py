@@ -20,11 +20,8 @@ from vibe_harness.errors import UserError
 from vibe_harness.modality import Modality
 from vibe_harness.records import AnswerBy
 from vibe_harness.store.atomic_files import checked_document, clear_aside, read_json, write_json
-from vibe_harness.store.journal import read_journal
 
-FORMAT = 2  # 1 had no requests.parquet, and kept of the templates the prompts alone
-HEARING_CHECK = "hearing check"  # roles of their entries in engines.jsonl
-BATCH_CHECK = "batch check"
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +32,7 @@ class TaskRecord:
     digest: str  # of the card with its templates and alias files
     prompts: Mapping[str, str]  # variant -> template text
     variants: Sequence[str]
-    sources: Mapping[str, str] | None = None  # template -> text, all of them; None in format 1, which kept prompts only
+    sources: Mapping[str, str]  # template -> text, all of them
     aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # attribute -> spelling -> canonical value
 
     def alias_files(self) -> dict[str, str]:
@@ -66,7 +63,8 @@ class RunRecord:
     )  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
     corpus_folder: str | None = None  # where its clips lay, so that a page can play them
-    requests: str | None = None  # digest of requests.parquet; None in format 1
+    requests: str  # digest of requests.parquet
+    config: Mapping[str, Any] = field(default_factory=dict)  # the options that were given, less those at their default
 
     @property
     def made_with(self) -> str:
@@ -197,10 +195,6 @@ class RunFolder:
         asked: dict[str, Any] = self.read()["asked"]
         return asked
 
-    def hearing_passed(self) -> bool:
-        """Whether the model has passed the hearing check in this run."""
-        return any(entry["role"] == HEARING_CHECK for entry in read_journal(self.engines))
-
     def read(self) -> dict[str, Any]:
         """What run.json holds, as written. Raises UserError as `record` does."""
         try:
@@ -214,10 +208,10 @@ class RunFolder:
         data = read_json(self.asked)
         if not isinstance(data, dict) or not isinstance(data.get("asked"), dict) or "record" not in data:
             raise UserError(f"{self.asked}: not the record of a run")
-        if data.get("format") not in (1, FORMAT):  # what format 1 lacks is written by the next run in the folder
+        if data.get("format") != FORMAT:
             raise UserError(
-                f"{self.path}: made in run format {data.get('format')}, and this version reads formats 1 to {FORMAT}: "
-                "use the version that made it, or run again into another folder"
+                f"{self.path}: made in run format {data.get('format')}, and this version reads format {FORMAT}: use "
+                "the version that made it, or run again into another folder"
             )
         for name in ("model", "tasks", "extractor"):
             if not isinstance(data["asked"].get(name), dict):

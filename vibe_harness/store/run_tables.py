@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.group_names import check_groups_apart
 from vibe_harness.errors import UserError
-from vibe_harness.records import GROUP_PREFIX, CheckedClip, Clip, parts_of
+from vibe_harness.records import GROUP_PREFIX, CheckedClip, Clip, Request, RequestKey, parts_of
 from vibe_harness.store.atomic_files import written_aside
-from vibe_harness.store.request_ids import Place, Planned
+from vibe_harness.store.request_ids import RequestTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,27 +50,46 @@ def write_clips(path: Path, clips: Sequence[CheckedClip]) -> None:
         pq.write_table(pa.table(columns), aside)
 
 
-def write_requests(path: Path, planned: Planned) -> None:
-    """Write every planned request with its task, prompt variant and clip, in the order of the plan."""
+@contextmanager
+def requests_written(path: Path, requests: Iterable[Request]) -> Iterator[RequestTable]:
+    """Write every planned request with its key and prompt, in the order of the plan; the file is there once the block
+    ends well. Gives the table of the requests, which holds ids and keys alone."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     word = pa.dictionary(pa.int32(), pa.string())
-    schema = pa.schema([("request", pa.string()), ("task", word), ("variant", word), ("clip", word)])
-    with (
-        written_aside(path) as aside,
-        pq.ParquetWriter(aside, schema, compression="zstd") as writer,
-    ):
-        rows = ((request, *place) for request, place in planned)
+    texts = [("request", pa.string()), *((name, word) for name in ("task", "variant", "clip"))]
+    schema = pa.schema([*texts, ("repeat", pa.int32()), ("turn", pa.int32()), ("prompt", word)])
+
+    def noted(writer: pq.ParquetWriter) -> Iterator[tuple[str, RequestKey]]:
+        rows = iter(requests)
         while batch := list(islice(rows, BATCH)):
-            columns = dict(zip(schema.names, map(list, zip(*batch, strict=True)), strict=True))
+            cells = [(request.id, *request.key, _encodable(request.prompt)) for request in batch]
+            columns = dict(zip(schema.names, map(list, zip(*cells, strict=True)), strict=True))
             writer.write_table(pa.table(columns, schema=schema))
+            yield from ((request.id, request.key) for request in batch)
+
+    with written_aside(path) as aside:
+        with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
+            planned = RequestTable(noted(writer))
+        yield planned
 
 
-def read_requests(path: Path) -> Iterator[tuple[str, Place]]:
-    """What `write_requests` wrote. Raises UserError where it is missing or damaged."""
-    for request, task, variant, clip in rows_of(path, ["request", "task", "variant", "clip"]):
-        yield request, (task, variant, clip)
+def _encodable(text: str) -> str:
+    """The text without lone surrogates, which UTF-8 has no place for."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def read_prompts(path: Path) -> Iterator[tuple[str, str]]:
+    """Id and prompt of each request that `requests_written` wrote, in order. Raises UserError as `rows_of` does."""
+    yield from rows_of(path, ["request", "prompt"])
+
+
+def read_requests(path: Path) -> Iterator[tuple[str, RequestKey]]:
+    """Id and key of each request that `requests_written` wrote. Raises UserError where it is missing or damaged."""
+    again = [name for name in ("repeat", "turn") if name in column_names(path)]  # which version 0.1 did not write
+    for request, *key in rows_of(path, ["request", "task", "variant", "clip", *again]):
+        yield request, RequestKey(*key)
 
 
 def count_requests(path: Path) -> int | None:

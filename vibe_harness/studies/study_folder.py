@@ -17,11 +17,12 @@ from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.protocol import Extractor
-from vibe_harness.pipeline.run import Kept, Work, ask, at_work, read, score
+from vibe_harness.pipeline.run import ActiveRun, EngineCache, ask, at_work, read, score
 from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
 from vibe_harness.store.atomic_files import PART, clear_aside, read_json, write_json
 from vibe_harness.store.journal import journal_lines
+from vibe_harness.store.responses import decode_response
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.studies.study import Cell, State, Study, progress_of
 
@@ -129,7 +130,7 @@ def _without(failures: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _answered(folder: RunFolder) -> int:
-    return sum(1 for _ in journal_lines(folder.responses))
+    return sum(1 for _ in journal_lines(folder.responses, decode_response))
 
 
 def _copy(source: RunFolder, target: RunFolder) -> None:
@@ -169,18 +170,22 @@ def run_cells(
     kept.begin()
     failures = kept.failures()
     missing = [cell for cell in cells if progress_of(cell, failures).state in (State.LEFT, State.FAILED)]
-    tasks = CardIndex(cells[0].study.include_path).tasks(sorted({cell.task_card for cell in cells})) if cells else []
+    tasks = (
+        CardIndex(cells[0].study.options()["include_path"]).tasks(sorted({cell.task_card for cell in cells}))
+        if cells
+        else []
+    )
 
-    def each(stage: Callable[[Work], object]) -> None:
+    def each(stage: Callable[[ActiveRun], object]) -> None:
         for cell in list(missing):
             try:
-                question = replace(
-                    cell.question(),
+                config = replace(
+                    cell.config(),
                     executor=executor,
                     executor_args=executor_args,
                     trust_remote_code=trust_remote_code,
                 )
-                [prepared] = prepare(question, progress)
+                [prepared] = prepare(config, progress)
                 with at_work(prepared) as work:
                     stage(work)
                 kept.note(cell, None)
@@ -188,12 +193,12 @@ def run_cells(
                 kept.note(cell, str(error))
                 missing.remove(cell)
 
-    with closing(Kept[Backend]()) as models:
+    with closing(EngineCache[Backend]()) as models:
         each(lambda work: ask(work, models, progress, tasks))
 
-    def read_and_score(work: Work) -> None:
+    def read_and_score(work: ActiveRun) -> None:
         read(work, extractors, progress, tasks)
         score(work, progress)
 
-    with closing(Kept[Extractor]()) as extractors:
+    with closing(EngineCache[Extractor]()) as extractors:
         each(read_and_score)

@@ -18,10 +18,10 @@ from vibe_harness.errors import EngineError, UserError
 from vibe_harness.extraction.observe import observations
 from vibe_harness.extraction.opening import find_extractor, open_extractor
 from vibe_harness.progress import Progress
-from vibe_harness.records import GROUP_PREFIX, Clip, Outcome, Reading, Response
+from vibe_harness.records import GROUP_PREFIX, Clip, Outcome, Reading, RequestKey, Response
 from vibe_harness.store.checksums import check_sums, run_digest
-from vibe_harness.store.request_ids import Place, Planned
-from vibe_harness.store.responses import READABLE, final_responses
+from vibe_harness.store.request_ids import RequestTable
+from vibe_harness.store.responses import FinalResponses
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, SampledRun, SampledTask
 
@@ -46,7 +46,7 @@ class _Run:
     folder: RunFolder
     record: RunRecord
     model: Mapping[str, Any]  # what makes it another model than others of its name
-    places: Mapping[str, Place]  # request -> task, variant, clip; those with a text that was read
+    keys: Mapping[str, RequestKey]  # request -> task, variant, clip; those with a text that was read
     groups: Mapping[str, Mapping[str, str]]  # dimension -> request -> group
 
 
@@ -125,9 +125,12 @@ def _open(path: Path) -> _Run:
     table = _read(folder, ["request", "task", "variant", "clip", *columns])
     check_sums(folder)
     rows = table.to_pandas().drop_duplicates("request").astype(object)
-    asked = {row[0]: row[1:] for row in rows[["request", "task", "variant", "clip"]].itertuples(index=False, name=None)}
-    final = final_responses(folder.responses, Planned(asked.items()))
-    held = {one["request"] for one in final if one["outcome"] in READABLE}
+    asked = {
+        row[0]: RequestKey(*row[1:])
+        for row in rows[["request", "task", "variant", "clip"]].itertuples(index=False, name=None)
+    }
+    finals = FinalResponses(folder.responses, RequestTable(asked.items()))
+    held = {stored.request for stored in finals if stored.readable}
     groups = {
         name: dict(rows.loc[rows[GROUP_PREFIX + name].notna(), ["request", GROUP_PREFIX + name]].to_numpy())
         for name in record.dimensions
@@ -194,8 +197,8 @@ def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, C
             for asked in run.record.tasks:
                 cells.setdefault(Cell(*model, asked.card.task, dimension), [])  # an empty cell is one too
             for request in run.groups[dimension]:
-                if request in run.places:
-                    cells[Cell(*model, run.places[request][0], dimension)].append(request)
+                if request in run.keys:
+                    cells[Cell(*model, run.keys[request].task, dimension)].append(request)
     drawn: dict[str, Cell] = {}
     short = []
     for cell, requests in sorted(cells.items()):
@@ -219,16 +222,15 @@ def _labels(runs: Sequence[_Run]) -> dict[str, str]:
 
 def _details(number: int, run: _Run, drawn: dict[str, Cell]) -> Iterator[_Picked]:
     """The drawn responses of one run. They are taken out of `drawn`: a response that two runs hold counts once."""
-    own = {request: drawn.pop(request) for request in run.places if request in drawn}
+    own = {request: drawn.pop(request) for request in run.keys if request in drawn}
     said: dict[str, dict[str, dict[str, Said]]] = {request: {} for request in own}
     columns = ["request", "attribute", "reading", "raw", "values"]
     for row in _read(run.folder, columns, own).to_pylist():
         words = (Reading(row["reading"]), tuple(row["raw"]), tuple(row["values"]))
         said[row["request"]][row["attribute"]] = {_label(run.record.extractor): words}
-    planned = Planned((request, run.places[request]) for request in own)
-    for record in final_responses(run.folder.responses, planned):
-        text = record["text"].encode("utf-8", "replace").decode("utf-8")  # no half surrogates: no file can hold them
-        yield _Picked(number, record["request"], own[record["request"]], text, said[record["request"]])
+    planned = RequestTable((request, run.keys[request]) for request in own)
+    for stored in FinalResponses(run.folder.responses, planned):
+        yield _Picked(number, stored.request, own[stored.request], stored.text, said[stored.request])
 
 
 def _read_by(
@@ -285,7 +287,7 @@ def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> Drawn:
         run=one.run,
         request=one.request,
         task=task,
-        variant=run.places[one.request][1],
+        variant=run.keys[one.request][1],
         dimension=dimension,
         group=run.groups[dimension][one.request],
         text=one.text,

@@ -14,7 +14,7 @@ from typing import Any
 import filelock
 
 from vibe_harness.errors import UserError
-from vibe_harness.store.journal import Journal, journal_lines
+from vibe_harness.store.journal import Journal, as_object, journal_lines
 from vibe_harness.validation.sample import Claim, Sample
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
@@ -95,7 +95,7 @@ class Judge:
     def _standing(self) -> list[Judgment]:
         """The judgments in the order they were made, less those taken back."""
         made: list[Judgment] = []
-        for line in journal_lines(self.path):
+        for line in journal_lines(self.path, as_object):
             place, record = f"{self.path}:{line.number}", line.record
             if line.torn:
                 break  # by a power loss, before it was ever said to be stored
