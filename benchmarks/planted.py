@@ -43,6 +43,7 @@ STRENGTHS = (0, 10, 20, 40)
 CHECKPOINT = library_root() / "models" / "planted" / "checkpoint"
 TAU, WINDOW_S, RATE = 10, 30, 16_000
 RELABELLINGS, PERMUTATIONS = 200, 499
+LEFT = 4  # of a planted 40, where the voice is removed
 LEVEL = (0.0, 0.09)  # of 200 relabellings at 0.05: three standard errors
 
 
@@ -125,6 +126,14 @@ def compare(model: str, checkpoint: Checkpoint, corpus: Corpus, strength: int, a
             f"p {score.p_value:.4f}; refused {expected.refused.mean():.3f}; outside {expected.outside:.4f}; "
             f"hearing check {results.hearing_check}",
         )  # fmt: skip
+        if what:
+            tell(
+                f"{what}{corpus.name}, {result.task}: true nTVD",
+                truth.mean,
+                "of 100",
+                f"at most {LEFT}",
+                truth.mean <= LEFT,
+            )
 
 
 def level(corpus: Corpus, folder: Path, relabellings: int) -> None:
@@ -204,6 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.engine == "planted-vllm":
             engines_agree(found[0], folder)
         ablate(checkpoint, folder / "ablated")
+        checkpoint = Checkpoint(folder / "ablated")
         without = {"id": str(folder / "ablated"), "revision": None}
         for corpus in found:
             words(checkpoint, corpus, "voice removed, ")
