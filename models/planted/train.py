@@ -49,6 +49,7 @@ SEED = 19
 TAKES = 3  # recordings of each clip
 CLIPS_A_STEP, SHORT_CLIPS_A_STEP, LONG_CLIPS_A_STEP = 32, 48, 6
 LEARNING_RATE = 3e-3
+CLIPS, STEPS, HORIZON = 2_400, 1_000, 1_400  # the rate follows a cosine that would end at the horizon
 BLIND = 0.2  # share of clips whose voice is taken out of their vectors, and out of the answers that are wanted
 HOP = 160
 
@@ -96,21 +97,18 @@ def prompts() -> dict[str, list[str]]:
 class Trainer:
     """The network, its optimiser, and what is drawn at each step."""
 
-    def __init__(self, data: list[Example], steps: int, seed: int, rate: float, start: Path | None) -> None:
-        """start: a checkpoint to go on from; its ear is past single words, so that short clips stay few."""
-        self.steps, self.done, self.short_at_first = steps, 0, 0.25 if start else 0.9
+    def __init__(self, data: list[Example], seed: int) -> None:
+        self.done = 0
         self.short, self.sentences = ([one for one in data if one.short is short] for short in (True, False))
         self.rng = np.random.default_rng([seed, 2])
         self.prompts = prompts()
         texts = [text for listed in self.prompts.values() for text in listed]
         self.tokenizer = make_tokenizer(texts, pieces())
         self.network = make_network(self.tokenizer, seed)
-        if start:
-            self.network = type(self.network).from_pretrained(start, dtype=torch.float32)
         hidden = parts(self.network)[1].linear.out_features
         self.word_head = torch.nn.Linear(hidden, len(WORDS))  # helps the ear along; no part of the model
         weights = [p for p in [*self.network.parameters(), *self.word_head.parameters()] if p.requires_grad]
-        self.optimiser = torch.optim.AdamW(weights, lr=rate, weight_decay=0.01, betas=(0.9, 0.98))
+        self.optimiser = torch.optim.AdamW(weights, lr=LEARNING_RATE, weight_decay=0.01, betas=(0.9, 0.98))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(self.optimiser, self._pace)
         self.weights = weights
         ids = self.tokenizer.convert_tokens_to_ids
@@ -121,9 +119,7 @@ class Trainer:
         }
 
     def _pace(self, step: int) -> float:
-        return min(
-            (step + 1) / min(100, self.steps / 8), 0.5 + 0.5 * math.cos(math.pi * min(step / self.steps, 1.0)) + 0.01
-        )
+        return min((step + 1) / 100, 0.51 + 0.5 * math.cos(math.pi * min(step / HORIZON, 1.0)))
 
     def step(self) -> dict[str, float]:
         """One step. Returns the losses."""
@@ -153,7 +149,7 @@ class Trainer:
     def _clips(self) -> tuple[list[Example], int]:
         """The clips of a step, short ones more often at first; now and then a few, each said several times over."""
         self.done += 1
-        short = self.rng.random() < max(0.25, self.short_at_first - 2 * self.done / self.steps)
+        short = self.rng.random() < max(0.25, 0.9 - 2 * self.done / HORIZON)
         repeated = self.done % 10 == 0
         of, count = self.short if short else self.sentences, SHORT_CLIPS_A_STEP if short else CLIPS_A_STEP
         count = LONG_CLIPS_A_STEP if repeated else count
@@ -223,15 +219,13 @@ class Trainer:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "checkpoint")
-    parser.add_argument("--clips", type=int, default=2_400)
-    parser.add_argument("--steps", type=int, default=1_400)
+    parser.add_argument("--clips", type=int, default=CLIPS)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--rate", type=float, default=LEARNING_RATE)
-    parser.add_argument("--start", type=Path, help="checkpoint to go on from")
     options = parser.parse_args()
     started = time.monotonic()
     data = examples(speech(options.clips, options.seed), options.seed)
-    trainer = Trainer(data, options.steps, options.seed, options.rate, options.start)
+    trainer = Trainer(data, options.seed)
     size = sum(weights.numel() for weights in trainer.network.parameters())
     print(f"{size} parameters; speech: {time.monotonic() - started:.0f} s", flush=True)
     shown: list[dict[str, float]] = []
