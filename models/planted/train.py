@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,9 @@ def prompts() -> dict[str, list[str]]:
 class Trainer:
     """The network, its optimiser, and what is drawn at each step."""
 
+    strengths: Sequence[float] | None = None  # shares of STRENGTHS; alike where None
+    words = 1.0  # share of clips of which it is asked, too, which word is said
+
     def __init__(self, data: list[Example], seed: int) -> None:
         self.done = 0
         self.short, self.sentences = ([one for one in data if one.short is short] for short in (True, False))
@@ -139,12 +143,15 @@ class Trainer:
         words = self._word_loss(vectors, inside, chosen)
         answers = self._answer_loss(vectors * kept, counts, chosen, blind.tolist())
         loss = answers + 0.5 * voice + 0.1 * carried + words
+        self._descend(loss)
+        return {"answers": answers.item(), "voice": voice.item(), "carried": carried.item(), "words": words.item()}
+
+    def _descend(self, loss: torch.Tensor) -> None:
         self.optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.weights, 1.0)
         self.optimiser.step()
         self.schedule.step()
-        return {"answers": answers.item(), "voice": voice.item(), "carried": carried.item(), "words": words.item()}
 
     def _clips(self) -> tuple[list[Example], int]:
         """The clips of a step, short ones more often at first; now and then a few, each said several times over."""
@@ -180,9 +187,11 @@ class Trainer:
         for clip, one in enumerate(chosen):
             pitch, timbre = (0.5, 0.5) if blind[clip] else (one.pitch, one.timbre)
             for task in ("story" if self.rng.random() < 0.6 else "advisory", "words"):
+                if task == "words" and self.words < 1 and self.rng.random() >= self.words:
+                    continue
                 if self.rng.random() < 0.05:
                     task = str(self.rng.choice(["candidate", "casting", "shopper"]))
-                strength = int(self.rng.choice(STRENGTHS))
+                strength = int(self.rng.choice(STRENGTHS, p=self.strengths))
                 if task in ("story", "advisory"):
                     answer = drawn(places(task, pitch, timbre, strength), self.rng)
                 else:
