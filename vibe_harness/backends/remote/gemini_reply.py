@@ -1,0 +1,67 @@
+"""Reading Gemini's reply to generateContent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vibe_harness.backends.finish_reasons import outcome_of
+from vibe_harness.backends.remote.reply_limits import members, told_tokens
+from vibe_harness.records import Outcome, Response
+
+
+def read_reply(request: str, reply: object, seconds: float, max_tokens: int | None = None) -> Response:
+    """The response that a decoded JSON body holds. Thoughts are no part of the text.
+
+    A reply without a finish reason was ended by the model, unless it holds as many tokens as were allowed.
+    """
+    if not isinstance(reply, dict):
+        return Response(request, Outcome.ERROR, error=f"malformed reply: not a JSON object but {str(reply)!r}")
+    usage = members(reply.get("usageMetadata"))
+    output_tokens = _sum(usage, "candidatesTokenCount", "thoughtsTokenCount")
+    counts: dict[str, Any] = {
+        "seconds": seconds,
+        "served_model": version if isinstance(version := reply.get("modelVersion"), str) else None,
+        "input_tokens": told_tokens(usage.get("promptTokenCount")),
+        "audio_tokens": _audio_tokens(usage.get("promptTokensDetails")),
+        "output_tokens": output_tokens,
+    }
+
+    def failed(why: str) -> Response:
+        return Response(request, Outcome.ERROR, error=f"malformed reply: {why}", **counts)
+
+    blocked = members(reply.get("promptFeedback")).get("blockReason")
+    if blocked:
+        return Response(request, Outcome.BLOCKED, finish_reason=f"prompt: {blocked}", **counts)
+    candidates = reply.get("candidates")
+    candidate = candidates[0] if isinstance(candidates, list) and len(candidates) == 1 else None
+    if not isinstance(candidate, dict):
+        return failed("not exactly one candidate")
+    parts = members(candidate.get("content")).get("parts") or []
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        return failed("its content is not in parts")
+    texts = [part["text"] for part in parts if part.get("text") and not part.get("thought")]
+    if not all(isinstance(text, str) for text in texts):
+        return failed("its content is not text")
+    reason = candidate.get("finishReason")
+    if not isinstance(reason, str | None):
+        return failed(f"its finish reason is not a word but {reason!r}")
+    full = output_tokens is not None and max_tokens is not None and output_tokens >= max_tokens
+    text = "".join(texts)
+    outcome = outcome_of(text, reason if reason is not None else ("length" if full else "stop"))
+    error = f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None
+    return Response(request, outcome, text=text, finish_reason=reason, error=error, **counts)
+
+
+def _audio_tokens(details: object) -> int | None:
+    """Prompt tokens of the clip, where the reply counts them apart."""
+    rows = details if isinstance(details, list) else []
+    counts = [told_tokens(row.get("tokenCount")) for row in rows if members(row).get("modality") == "AUDIO"]
+    return None if not counts or None in counts else sum(count or 0 for count in counts)
+
+
+def _sum(usage: Any, *names: str) -> int | None:
+    """Of counts of which one that is left out is 0; None where there is no count at all, or one of them is no count."""
+    if not usage:
+        return None
+    told = [told_tokens(usage.get(name) or 0) for name in names]
+    return None if None in told else sum(count or 0 for count in told)
