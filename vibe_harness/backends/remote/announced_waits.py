@@ -88,7 +88,8 @@ def _proto_duration(value: object) -> float | None:
 
 def _reset(headers: Mapping[str, str], now: datetime) -> float | None:
     """When an exhausted limit is reset; where none is said to be exhausted, the first of all resets."""
-    exhausted, others = [], []
+    exhausted: list[float] = []
+    others: list[float] = []
     for name, value in headers.items():
         if name.startswith("x-ratelimit-reset") and (wait := _duration(value, now)) is not None:
             left = _number(headers.get(name.replace("-reset", "-remaining")))

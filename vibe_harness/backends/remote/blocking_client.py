@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from vibe_harness.backends.remote.api_keys import hidden
 from vibe_harness.backends.remote.call_failed import CallFailed, failure_of
 from vibe_harness.backends.remote.chat_reply import words_of
-from vibe_harness.backends.remote.dispatcher import Patience
+from vibe_harness.backends.remote.dispatcher import Patience, Tries
 from vibe_harness.backends.remote.http_client import HttpClient, Reply
 from vibe_harness.backends.remote.reply_limits import sent_on
 from vibe_harness.errors import EngineError
@@ -36,16 +36,15 @@ class BlockingClient:
 
         Raises EngineError where the server does not answer it well, in one line without the key.
         """
-        patience, begun = Patience(RETRIES), time.monotonic()
-        attempt = 0
+        patience, tries = Patience(RETRIES), Tries(time.monotonic())
         while True:
+            tries.sent_at = time.monotonic()
             try:
                 return asyncio.run(self._try(path, body()))
             except CallFailed as failure:
-                wait = patience.wait(attempt, failure, begun, time.monotonic())
+                wait = patience.wait(tries, failure, time.monotonic())
                 if wait is None:
                     raise EngineError(f"{self._where}: no {what}: {hidden(str(failure), self._key)}") from None
-            attempt += 1
             time.sleep(wait)
 
     async def _try(self, path: str, body: bytes | aiohttp.FormData) -> Reply:

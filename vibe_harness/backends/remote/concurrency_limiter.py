@@ -16,7 +16,8 @@ from vibe_harness.backends.remote.call_failed import CallFailed, Refusal
 LEAST = 0.02  # of the limit: below 1, calls are spaced
 ROW = 12  # refusals with no answer between them, after which the server is taken to refuse everything
 WINDOW = 20  # calls, at least, over which the share of refusals is measured
-LONGEST_REST = 8  # windows between two trials, or between two steps upward, at most
+LONGEST_REST = 32  # windows between two trials, at most
+LONGEST_STEADY = 8  # windows between two steps upward, at most
 PAUSES = 6  # in a row, at most; then the requests are asked again each for itself, and given up
 
 
@@ -42,8 +43,8 @@ class ConcurrencyLimiter:
     - A call that fails gives up its slot, and waits without one. Its slot stays empty for as long as a call usually
       takes, so that a server that refuses fast is not asked the faster.
     - Over each window of calls the share of refusals is measured, each kind for itself. Where there are some, the limit
-      is lowered by that share for one window. If the share then falls by half, the refusals went with the load and the
-      limit stays; from there it rises in small steps. Otherwise it is restored at once, and tried again only later.
+      is lowered by that share for one window. If the share then falls by four tenths, the refusals went with the load and
+      the limit stays; from there it rises in small steps. Otherwise it is restored at once, and tried again later.
     - After ROW refusals with no answer between them, nothing is sent until the longest wait has passed that these
       named, and then one call at a time until one is answered. Where they named none, the limit becomes what the server
       is at work on.
@@ -64,7 +65,8 @@ class ConcurrencyLimiter:
         self._row_until = float("-inf")  # the end of the longest wait that they named
         self._pauses = 0  # in a row
         self._trial: Trial | None = None
-        self._rest = 0  # windows until the next trial
+        self._usual = 0.0  # the share of refusals that was found not to go with the load
+        self._rest = 0  # windows until the next trial, unless the share becomes much larger than usual
         self._next_rest = 1
         self._steady = 0  # windows until the next step upward
         self._next_steady = 1
@@ -191,7 +193,7 @@ class ConcurrencyLimiter:
         if self._trial is not None:
             self._judge(self._trial, shares[self._trial.kind])
             self._trial = None
-        elif refused >= 2 and not self._rest:
+        elif refused >= 2 and (not self._rest or shares[kind] > self._usual + max(0.1, self._usual / 2)):
             self._trial = Trial(kind, shares[kind], self.limit)
             self.limit = max(LEAST, self.limit / 8, self.limit * (1 - shares[kind]))
         else:
@@ -199,15 +201,16 @@ class ConcurrencyLimiter:
             self._rise()
 
     def _judge(self, trial: Trial, share: float) -> None:
-        if share > trial.share / 2:  # as many at a lower load: they do not go with it
-            self.limit = trial.limit
+        if share > 0.6 * trial.share:  # about as many at a lower load: they do not go with it
+            self.limit, self._usual = trial.limit, share
+            self._known_good = float(self.most)
             self._rest = self._next_rest
             self._next_rest = min(2 * self._next_rest, LONGEST_REST)
         else:
             self._known_good = self.limit
             self._next_rest = 1
             self._steady = self._next_steady
-            self._next_steady = min(2 * self._next_steady, LONGEST_REST)
+            self._next_steady = min(2 * self._next_steady, LONGEST_STEADY)
 
     def _rise(self) -> None:
         if self._steady:

@@ -11,6 +11,7 @@ import random
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -25,7 +26,8 @@ from vibe_harness.records import Outcome, Request, Response
 
 T = TypeVar("T")
 
-FIRST_WAIT_S = 0.2  # before the first retry; three times as long before each further one
+FIRST_WAIT_S = 0.2  # before the first retry
+GROWTH = 3  # of the wait from one retry to the next, while the server answers nobody
 LONGEST_WAIT_S = 60.0  # of the backoff
 LONGEST_ANNOUNCED_S = 600.0  # a server that asks for a longer wait is not waited for
 LONGEST_JITTER_S = 0.2  # added to the wait that a server asks for, so that not all come back at once
@@ -61,37 +63,54 @@ class RateLimiter:
         self._free_at = max(self._free_at, now) + amount * self._seconds_each
 
 
-def backoff(attempt: int, jitter: random.Random) -> float:
-    """Seconds before the next try, where the server names no wait. attempt: from 0."""
-    return float(min(LONGEST_WAIT_S, FIRST_WAIT_S * 3**attempt) * jitter.uniform(0.5, 1))
+@dataclass
+class Tries:
+    """How often a request was asked, and when. Times are on the loop's clock."""
+
+    begun: float
+    sent_at: float = 0.0  # the last time
+    sent_before: float | None = None  # the time before that
+    count: int = 0
+    unanswered: int = 0  # of the last tries, those during which the server answered nobody
 
 
 class Patience:
     """When a request is asked again, and when it is given up.
 
-    A request is given up after `max_retries`, but not before the longest wait has passed that the server asked of any
-    request: what one reply says of a quota holds for all.
+    Where the server names no wait, the wait grows in small steps while it answers other requests, and threefold from
+    one to the next while it answers nobody. A request is given up after `max_retries`, but not before the longest wait
+    has passed that the server asked of any request: what one reply says of a quota holds for all.
     """
 
     def __init__(self, max_retries: int) -> None:
         self._max_retries = max_retries
         self._jitter = random.Random(0)
         self._longest_s = 0.0
+        self._answered_at = float("-inf")
 
-    def wait(self, attempt: int, failure: CallFailed, begun: float, now: float) -> float | None:
-        """Seconds until the next try, None where there is none. attempt: from 0. begun: time of the first try."""
+    def answered(self, now: float) -> None:
+        """The server has answered a request."""
+        self._answered_at = now
+
+    def wait(self, tries: Tries, failure: CallFailed, now: float) -> float | None:
+        """Seconds until the next try, None where there is none. Counts the one that failed."""
+        tries.count += 1
+        since = tries.sent_at if tries.sent_before is None else tries.sent_before
+        tries.unanswered = 0 if self._answered_at >= since else tries.unanswered + 1
+        tries.sent_before = tries.sent_at
         announced = failure.wait_s
         if not failure.retry or (announced is not None and announced > LONGEST_ANNOUNCED_S):
             return None
         if announced is not None:
             self._longest_s = max(self._longest_s, announced)
-        if attempt < self._max_retries:
-            if announced is None:
-                return backoff(attempt, self._jitter)
-            return announced + self._jitter.uniform(0, LONGEST_JITTER_S)
+        if tries.count <= self._max_retries:
+            if announced is not None:
+                return announced + self._jitter.uniform(0, LONGEST_JITTER_S)
+            times = GROWTH ** (tries.unanswered - 1) if tries.unanswered else tries.count
+            return float(min(LONGEST_WAIT_S, FIRST_WAIT_S * times) * self._jitter.uniform(0.5, 1))
         if failure.refusal is None or not self._max_retries:
             return None
-        left = begun + self._longest_s - now
+        left = tries.begun + self._longest_s - now
         return max(left, announced or 0.0) + self._jitter.uniform(0, LONGEST_JITTER_S) if left > 0 else None
 
 
@@ -258,13 +277,13 @@ class _Work(Generic[T]):
     async def _answer(self, request: Request, first: T) -> Response:
         dispatcher, slots = self._dispatcher, self._dispatcher.slots
         prepared: T | None = first
-        attempt, begun = 0, dispatcher.loop.time()
+        tries = Tries(dispatcher.loop.time())
         while True:
             if prepared is None:
                 prepared = await dispatcher.loop.run_in_executor(dispatcher.workers, self._prepare, request)
-            slot = await slots.take(again=attempt > 0)
+            slot = await slots.take(again=tries.count > 0)
             try:
-                slot.sent_at = await dispatcher.turn()
+                slot.sent_at = tries.sent_at = await dispatcher.turn()
                 response = await self._send(request, prepared)
             except CallFailed as error:
                 failure = error
@@ -274,13 +293,13 @@ class _Work(Generic[T]):
                 raise
             else:
                 slots.answered(slot)
+                dispatcher.patience.answered(dispatcher.loop.time())
                 dispatcher.pay(response)
                 return response
-            wait = dispatcher.patience.wait(attempt, failure, begun, dispatcher.loop.time())
+            wait = dispatcher.patience.wait(tries, failure, dispatcher.loop.time())
             if wait is None:
-                tries = f" (asked {attempt + 1} times)" if attempt else ""
-                return Response(request.id, Outcome.ERROR, error=f"{failure}{tries}")
-            attempt += 1
+                often = f" (asked {tries.count} times)" if tries.count > 1 else ""
+                return Response(request.id, Outcome.ERROR, error=f"{failure}{often}")
             prepared = None  # a clip is not kept for as long as its request waits
             await self._sleep(wait)
 
