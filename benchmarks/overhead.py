@@ -127,7 +127,8 @@ def cost(requests: int) -> None:
     """Time per request of each stage, the model answering at once. Runs in a process of its own."""
     from vibe_harness.backends.protocol import BACKENDS, Options
     from vibe_harness.pipeline.run import run
-    from vibe_harness.planning.prepare import Question, prepare
+    from vibe_harness.planning.config import RunConfig
+    from vibe_harness.planning.prepare import prepare
     from vibe_harness.progress import Progress
     from vibe_harness.records import Outcome, Request, Response
 
@@ -165,7 +166,7 @@ def cost(requests: int) -> None:
         (folder / "models").mkdir()
         card = "model: instant\nbackend: instant\nid: instant\nextractor: rules\n"
         (folder / "models" / "instant.yaml").write_text(card, encoding="utf-8")
-        question = Question(
+        question = RunConfig(
             model="instant", tasks=TASKS, corpus=str(corpus), permutations=999, hearing_check=False,
             include_path=[folder], output_path=folder / "run",
         )  # fmt: skip

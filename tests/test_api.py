@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
-import inspect
 from pathlib import Path
 
 import pytest
 
 import vibe_harness
-from tests.cli.conftest import QuickCommand
+from tests.command_line import QuickCommand
 from vibe_harness.cli.main import VERBS
 from vibe_harness.errors import UserError
-from vibe_harness.planning.prepare import Question
 from vibe_harness.store.results import Results, to_json
-
-
-def test_the_signature_is_that_of_the_question() -> None:
-    parameters = dict(inspect.signature(vibe_harness.evaluate).parameters)
-    assert parameters.pop("progress").default is None
-    assert list(parameters) == [field.name for field in dataclasses.fields(Question)]
-    for field in dataclasses.fields(Question):
-        if field.default is not dataclasses.MISSING:
-            assert parameters[field.name].default == field.default, field.name
 
 
 def test_the_results_are_typed_and_those_of_the_command_line(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.choice_corpora import quiz
-from tests.cli.conftest import QuickCommand, tone
+from tests.command_line import QuickCommand, tone
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import UserError
@@ -271,9 +271,10 @@ def test_the_cards_that_come_along_ask_for_trust_only_where_they_say_so():
     index = CardIndex()
     asking = {name for name in index.model_names() if "trust_remote_code" in json.dumps(index.model(name).args)}
     for name in asking:
-        from vibe_harness.planning.prepare import Question, prepare
+        from vibe_harness.planning.config import RunConfig
+        from vibe_harness.planning.prepare import prepare
         from vibe_harness.progress import Progress
 
         with pytest.raises(UserError, match="--trust-remote-code"):
-            prepare(Question(model=name, tasks=["advisory"], corpus="demo"), Progress())
+            prepare(RunConfig(model=name, tasks=["advisory"], corpus="demo"), Progress())
     assert all(not task.card.metrics or "evaluate:" not in str(task.card.metrics) for task in index.tasks(["*"]))

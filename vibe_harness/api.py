@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.modality import Modality
 from vibe_harness.pipeline.run import run_all
-from vibe_harness.planning.prepare import Question, prepare
+from vibe_harness.planning.config import RunConfig
+from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
-from vibe_harness.records import AnswerBy
 from vibe_harness.scoring.score import score_run
 from vibe_harness.store.results import Results, keep_results
 from vibe_harness.store.run_folder import RunFolder
@@ -36,70 +37,39 @@ if TYPE_CHECKING:
     from vibe_harness.validation.results import Validation
     from vibe_harness.validation.sample import Sample
 
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 
-def evaluate(
-    model: str,
-    tasks: Sequence[str],
-    corpus: str | Path | None = None,
-    *,
-    dimensions: Sequence[str] = (),
-    extractor: str | None = None,
-    model_args: Mapping[str, Any] | None = None,
-    prompt_variant: str | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    tau: int = 10,
-    permutations: int = 10_000,
-    also_test: Sequence[str] = (),
-    skip_bad_clips: bool = False,
-    modality: Modality = "audio",
-    answer_by: AnswerBy = "generate",
-    hearing_check: bool = True,
-    check_batch_invariance: int = 0,
-    max_requests: int | None = None,
-    max_cost: float | None = None,
-    executor: str = "local",
-    executor_args: Mapping[str, Any] | None = None,
-    trust_remote_code: bool = False,
-    include_path: Sequence[str | Path] = (),
-    output_path: str | Path | None = None,
-    progress: Progress | None = None,
-) -> list[Results]:
+
+def _with_parameters_of(
+    config: Callable[Parameters, RunConfig],
+) -> Callable[[Callable[[RunConfig], Returned]], Callable[Parameters, Returned]]:
+    """A function of a RunConfig as one that takes the parameters of RunConfig itself, types and defaults included."""
+
+    def decorate(function: Callable[[RunConfig], Returned]) -> Callable[Parameters, Returned]:
+        @functools.wraps(function)
+        def called(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+            return function(config(*args, **kwargs))
+
+        parameters = inspect.signature(config).parameters.values()
+        called.__signature__ = inspect.signature(function).replace(parameters=list(parameters))  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+@_with_parameters_of(RunConfig)
+def evaluate(config: RunConfig) -> list[Results]:
     """Ask a model with recordings, read its answers and score them; goes on from what an earlier call left on disk.
 
-    The arguments are the options of `vibe-harness run` by the same names. Returns the results of each corpus: one where
-    `corpus` is given or the model's card names one, else one for each corpus at hand that the tasks are meant for.
+    The arguments are the options of `vibe-harness run` by the same names, and `progress`; `RunConfig` has them all.
+    Returns the results of each corpus: one where `corpus` is given or the model's card names one, else one for each
+    corpus at hand that the tasks are meant for.
 
     Raises UserError for a mistake in what was asked, and EngineError where an engine fails.
     """
-    question = Question(
-        model=model,
-        tasks=_several(tasks),
-        corpus=None if corpus is None else str(corpus),
-        dimensions=_several(dimensions),
-        extractor=extractor,
-        model_args=model_args or {},
-        prompt_variant=prompt_variant,
-        limit=limit,
-        seed=seed,
-        tau=tau,
-        permutations=permutations,
-        also_test=_several(also_test),
-        skip_bad_clips=skip_bad_clips,
-        modality=modality,
-        answer_by=answer_by,
-        hearing_check=hearing_check,
-        check_batch_invariance=check_batch_invariance,
-        max_requests=max_requests,
-        max_cost=max_cost,
-        executor=executor,
-        executor_args=executor_args or {},
-        trust_remote_code=trust_remote_code,
-        include_path=_paths(include_path),
-        output_path=None if output_path is None else Path(output_path),
-    )
-    progress = progress or Progress()
-    return list(run_all(prepare(question, progress), progress))
+    progress = config.progress or Progress()
+    return list(run_all(prepare(config, progress), progress))
 
 
 def run_study(

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from tests.choice_corpora import quiz
-from tests.planning.test_prompts import heard, row
+from tests.choice_corpora import heard, quiz, row
 from vibe_harness.backends.local.likelihood import answer
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import Sampling
 from vibe_harness.errors import UserError
 from vibe_harness.pipeline.run import run_all
+from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.plan import Plan
-from vibe_harness.planning.prepare import Question, prepare
+from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
 from vibe_harness.records import Request, Response
 from vibe_harness.store.results import Results, read_results
@@ -58,12 +58,12 @@ class Knowing:
         pass
 
 
-def question(manifest: Path, folder: Path, **changes: Any) -> Question:
+def question(manifest: Path, folder: Path, **changes: Any) -> RunConfig:
     asked = {
         "model": MODEL, "tasks": ["biasinear"], "corpus": str(manifest), "permutations": 20, "hearing_check": False,
         "answer_by": "likelihood", "output_path": folder,
     }  # fmt: skip
-    return Question(**(asked | changes))
+    return RunConfig(**(asked | changes))
 
 
 def run(manifest: Path, folder: Path, engine: Knowing, **changes: Any) -> Results:

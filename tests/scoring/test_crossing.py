@@ -72,6 +72,6 @@ def test_groups_of_one_speaker_are_refused_by_name():
         for n, group in enumerate(["f:korean", "f:korean", "m:korean", "f:hindi", "f:hindi"])
     ]  # fmt: skip
     [task] = CardIndex().tasks(["advisory"])
-    record = TaskRecord(card=task.card, digest=task.digest, prompts={}, variants=["default"])
+    record = TaskRecord(card=task.card, digest=task.digest, prompts={}, variants=["default"], sources={})
     with pytest.raises(UserError, match=r"1 of its 3 groups have one speaker only \(m:korean\)"):
         score_task(pd.DataFrame(rows), record, "default", "gender:accent", Settings())

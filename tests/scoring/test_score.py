@@ -40,7 +40,7 @@ def frame_of(groups, attributes=("activity",)):
 
 def scored(frame, settings=SETTINGS):
     [task] = CardIndex().tasks(["advisory"])
-    record = TaskRecord(card=task.card, digest=task.digest, prompts={}, variants=["default"])
+    record = TaskRecord(card=task.card, digest=task.digest, prompts={}, variants=["default"], sources={})
     return score_task(frame, record, "default", "gender", settings)
 
 

@@ -1,15 +1,19 @@
-"""Options that several verbs share."""
+"""Options as the command line takes them; those of a run follow from `RunConfig`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from vibe_harness.errors import UserError
+from vibe_harness.planning.config import GROUPS, Option, option_named, options
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+MORE = "More"
 
 
 def split_commas(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> list[str]:
@@ -17,12 +21,71 @@ def split_commas(context: click.Context, parameter: click.Parameter, value: tupl
     return [item.strip() for part in value for item in part.split(",") if item.strip()]
 
 
-also_test = click.option(
-    "--also-test",
-    multiple=True,
-    callback=split_commas,
-    help="Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
-)
+class GroupedOption(click.Option):
+    """An option that the help shows under a heading."""
+
+    group = MORE
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows its options by group, with an example on top."""
+
+    example = ""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group in (*GROUPS, MORE):
+            shown = [option for option in self.get_params(ctx) if getattr(option, "group", MORE) == group]
+            records = [record for option in shown if (record := option.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(group):
+                    formatter.write_dl(records)
+
+
+def run_option(name: str, **changes: Any) -> Callable[[Function], Function]:
+    """The option of a run of that name, as a decorator. changes: what another verb says otherwise of it."""
+    option = option_named(name)
+    words: dict[str, Any] = {"help": option.help, "default": option.default, **_typed(option), **changes}
+    names = [option.flag] if option.flag == f"--{name.replace('_', '-')}" else [option.flag, name]
+    made = click.option(*names, cls=GroupedOption, **words)
+
+    def decorate(function: Function) -> Function:
+        decorated = made(function)
+        decorated.__click_params__[-1].group = option.group  # type: ignore[attr-defined]
+        return decorated
+
+    return decorate
+
+
+def run_options(function: Function) -> Function:
+    """All options of a run, in their order."""
+    for option in reversed(options()):
+        function = run_option(option.name)(function)
+    return function
+
+
+def _typed(option: Option) -> dict[str, Any]:
+    """What click has to know of an option besides its name, help and default."""
+    match option.kind:
+        case "flag":
+            off = option.flag.startswith("--no-")
+            return {"is_flag": True, "flag_value": not off, "default": off}
+        case "texts":
+            return {"multiple": True, "callback": split_commas, "required": option.required}
+        case "paths":
+            return {"multiple": True, "type": click.Path(path_type=Path)}
+        case "mapping":
+            return {"multiple": True, "callback": parse_model_args, "default": ()}
+        case "path":
+            return {"type": click.Path(path_type=Path)}
+        case "choice":
+            return {"type": click.Choice(option.choices), "show_default": True}
+        case "integer":
+            shown = option.default is not None and option.metavar is None
+            return {"type": click.IntRange(min=option.least), "show_default": shown, "metavar": option.metavar}
+        case "number":
+            return {"type": click.FloatRange(min=option.above, min_open=True)}
+        case "text":
+            return {"required": option.required, "show_default": option.default is not None}
 
 
 def parse_model_args(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from vibe_harness.cli.options import split_commas
+from vibe_harness.cli.options import run_option
 from vibe_harness.cli.output import echo
 
 
 @click.command(name="power")
-@click.option("--tasks", multiple=True, required=True, callback=split_commas, help="Tasks, separated by commas.")
+@run_option("tasks", help="Tasks, separated by commas.")
 @click.option("--corpus", required=True, help="Corpus: a name, or a manifest.")
 @click.option("--dimension", required=True, help="The column whose groups are to be compared.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="A finished run whose speakers stand for the corpus's.")
@@ -24,11 +24,11 @@ from vibe_harness.cli.output import echo
     show_default=True,
     help="Without a pilot: the share of the variance of answers that lies between speakers.",
 )
-@click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True)
+@run_option("tau")
 @click.option("--target", type=click.FloatRange(0.05, 0.99), default=0.8, show_default=True, help="The power wanted.")
 @click.option("--simulations", type=click.IntRange(min=20), default=400, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--include-path", multiple=True, type=click.Path(path_type=Path), help="Folder with your own cards.")
+@run_option("seed")
+@run_option("include_path")
 @click.option("--figure", type=click.Path(path_type=Path), help="Write the power curves there, as SVG.")
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 def command(

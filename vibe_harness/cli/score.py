@@ -6,24 +6,18 @@ from pathlib import Path
 
 import click
 
-from vibe_harness.cli.options import also_test, split_commas
+from vibe_harness.cli.options import run_option
 from vibe_harness.cli.output import echo, tell
 
 
 @click.command(name="score")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--dimension",
-    "dimensions",
-    multiple=True,
-    callback=split_commas,
-    help="Default: those of the run. gender:accent crosses two.",
-)
-@click.option("--seed", type=click.IntRange(min=0), help="Default: the run's own.")
-@click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True)
-@also_test
-@click.option("--permutations", type=click.IntRange(min=1), default=10_000, show_default=True)
-@click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
+@run_option("dimensions", help="Default: those of the run. gender:accent crosses two.")
+@run_option("seed", default=None, show_default=False, help="Default: the run's own.")
+@run_option("tau")
+@run_option("also_test")
+@run_option("permutations")
+@run_option("trust_remote_code")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def command(
     run: Path,

@@ -15,6 +15,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.extraction.protocol import Extractor
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.pipeline.cascade import TranscriptBackend, transcribing, transcriptions
 from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once
 from vibe_harness.pipeline.extract import extract, pending_extractions
@@ -22,7 +23,6 @@ from vibe_harness.pipeline.generate import generate
 from vibe_harness.pipeline.observe import write_observations
 from vibe_harness.planning.plan import table_of
 from vibe_harness.planning.prepare import Prepared, record_of, settings_of
-from vibe_harness.planning.prompts import bound
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
 from vibe_harness.store.engines import note_engine
@@ -108,8 +108,8 @@ def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[ActiveRu
 
     spent: by runs of the same command, which share its limit.
     """
-    folder, question = RunFolder(prepared.folder), prepared.question
-    budget = Budget(question.max_requests, question.max_cost, prepared.plan.model.prices, spent=spent or Spent())
+    folder, config = RunFolder(prepared.folder), prepared.config
+    budget = Budget(config.max_requests, config.max_cost, prepared.plan.model.prices, spent=spent or Spent())
     with folder.locked():
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
             drop_torn_tail(journal)
@@ -125,12 +125,12 @@ def ask(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tas
     tasks: all that the model will be asked while it is loaded, so that it can be sized.
     """
     prepared, folder, finals = active.prepared, active.folder, active.finals
-    plan, unchecked = prepared.plan, prepared.question.check_batch_invariance
+    plan, unchecked = prepared.plan, prepared.config.check_batch_invariance
     answered_before = len(finals.answered)
     if answered_before == len(active.planned) and batch_checked(folder) >= unchecked:
         return  # the engine need not start
     with models.opened(plan.model, partial(_started, prepared, progress, tasks)) as opened:
-        if prepared.question.hearing_check:
+        if prepared.config.hearing_check:
             check_hearing_once(plan, opened, folder)
         note_engine(folder.engines, "model", opened.describe())
         backend, served = opened, None
@@ -173,7 +173,8 @@ def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progre
     clips = {checked.clip.id: checked.clip for checked in prepared.plan.clips}
 
     def task_of(stored: StoredResponse) -> Task:
-        return bound(own[stored.task], stored.variant, clips[stored.clip])
+        task = own[stored.task]
+        return kind_of(task.card).bind(task, stored.variant, clips[stored.clip])
 
     with progress.stage(f"extracting with {prepared.extractor}", finals.readable) as tick:
         done, failed = extracted(folder.extractions)
@@ -190,6 +191,6 @@ def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progre
 def score(active: ActiveRun, progress: Progress) -> Results:
     """Last stage: scores of the observations, stored in the folder."""
     prepared = active.prepared
-    results = score_run(active.folder, settings_of(prepared.question), prepared.dimensions, progress)
+    results = score_run(active.folder, settings_of(prepared.config), prepared.dimensions, progress)
     keep_results(active.folder, results)
     return results

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
@@ -16,13 +15,12 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.check import check_clips, describe_faults
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.corpora.sampling import draw_clips
-from vibe_harness.errors import UserError, check_number
+from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
+from vibe_harness.kinds.base import TaskKind, kind_of
 from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.modality import Modality
-from vibe_harness.planning.choice_rows import check_options
+from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import (
@@ -31,11 +29,11 @@ from vibe_harness.planning.preflight_checks import (
     check_groups,
     check_metrics,
     check_modality,
+    check_rows,
     check_runs_no_code,
 )
-from vibe_harness.planning.prompts import draw_items
 from vibe_harness.progress import Progress
-from vibe_harness.records import AnswerBy, CheckedClip, Clip, group_in
+from vibe_harness.records import CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
 from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.store.run_tables import clips_digest
@@ -44,40 +42,10 @@ DEFAULT_EXTRACTOR = "qwen3-8b"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What a person asks of the harness: the options of `vibe-harness run`, with their defaults."""
-
-    model: str
-    tasks: Sequence[str]
-    corpus: str | None = None
-    dimensions: Sequence[str] = ()
-    extractor: str | None = None
-    model_args: Mapping[str, Any] = field(default_factory=dict)
-    prompt_variant: str | None = None  # a name, or "all"; the first of each task where None
-    limit: int | None = None
-    seed: int = 0
-    tau: int = 10
-    permutations: int = 10_000
-    also_test: Sequence[str] = ()  # published tests to show beside the default one
-    skip_bad_clips: bool = False
-    modality: Modality = "audio"  # or the corpus's words, or the model's own transcription, in place of the clip
-    answer_by: AnswerBy = "generate"  # or by the option whose letter is the likeliest, of choice tasks
-    hearing_check: bool = True  # ask the model what was said before the run
-    check_batch_invariance: int = 0  # ask so many answered requests again, one by one
-    max_requests: int | None = None  # ask the model no more than this, this time
-    max_cost: float | None = None  # spend no more than this, this time, by the prices of the model's card
-    executor: str = "local"
-    executor_args: Mapping[str, Any] = field(default_factory=dict)
-    trust_remote_code: bool = False  # run Python code that a card names: of a metric, or of a model's repository
-    include_path: Sequence[Path] = ()
-    output_path: Path | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Prepared:
     """A question over one corpus, with everything found, loaded and checked."""
 
-    question: Question
+    config: RunConfig
     asked: Mapping[str, Any]  # what makes a run another run: everything that changes responses or readings
     index: CardIndex
     corpus: Corpus
@@ -89,64 +57,44 @@ class Prepared:
     opener: Opener = open_backend  # where engines are started
 
 
-def prepare(question: Question, progress: Progress) -> list[Prepared]:
+def prepare(config: RunConfig, progress: Progress) -> list[Prepared]:
     """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
 
     Raises UserError for whatever would fail later.
     """
-    _check_numbers(question)
-    settings_of(question)
-    opener_of(question.executor, question.executor_args)
-    index = CardIndex(question.include_path)
-    model = with_overrides(index.model(question.model), question.model_args)
-    check_modality(model, question.modality)
-    if question.max_cost is not None and model.prices is None:
+    settings_of(config)
+    opener_of(config.executor, config.executor_args)
+    index = CardIndex([Path(folder) for folder in config.include_path])
+    model = with_overrides(index.model(config.model), config.model_args)
+    check_modality(model, config.modality)
+    if config.max_cost is not None and model.prices is None:
         raise UserError(
             f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
             "prices: {input: ..., output: ...} per million tokens"
         )
-    tasks = index.tasks(question.tasks)
-    check_metrics(tasks, trust_remote_code=question.trust_remote_code)
-    check_answer_by(model, tasks, question.answer_by)
+    tasks = index.tasks(config.tasks)
+    check_metrics(tasks, trust_remote_code=config.trust_remote_code)
+    check_answer_by(model, tasks, config.answer_by)
     for task in tasks:
-        _variants(task, question.prompt_variant)
-    extractor = _default_extractor(model, tasks) if question.extractor is None else question.extractor
+        _variants(task, config.prompt_variant)
+    extractor = _default_extractor(model, tasks) if config.extractor is None else config.extractor
     reader = find_extractor(extractor, index)
-    if not question.trust_remote_code:
-        check_runs_no_code(model, question.model_args)
+    if not config.trust_remote_code:
+        check_runs_no_code(model, config.model_args)
         if reader is not None:
             check_runs_no_code(reader, {})
-    chosen = choose_corpora(model.corpus if question.corpus is None else question.corpus, tasks, question.dimensions)
+    chosen = choose_corpora(model.corpus if config.corpus is None else config.corpus, tasks, config.dimensions)
     prepared = []
     for corpus, own in chosen:
-        output = question.output_path
+        output = None if config.output_path is None else Path(config.output_path)
         if output and len(chosen) > 1:
             output = output / corpus.name
-        prepared.append(_prepare(question, index, model, own, corpus, extractor, output, progress))
+        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, progress))
     return prepared
 
 
-def _check_numbers(question: Question) -> None:
-    """Raise UserError for numbers and words that the command line would not let through."""
-    for name, number, least in (
-        ("--limit", question.limit, 1),
-        ("--check-batch-invariance", question.check_batch_invariance, 0),
-        ("--max-requests", question.max_requests, 1),
-    ):
-        if number is not None:
-            check_number(name, number, least=least)
-    if question.max_cost is not None and not 0 < question.max_cost < math.inf:
-        raise UserError(f"--max-cost: a number above 0 is needed, not {question.max_cost:g}")
-    for name, word, words in (
-        ("--modality", question.modality, get_args(Modality)),
-        ("--answer-by", question.answer_by, get_args(AnswerBy)),
-    ):
-        if word not in words:
-            raise UserError(f"{name} {word}: there is no such. {did_you_mean(str(word), words)}")
-
-
 def _prepare(
-    question: Question,
+    config: RunConfig,
     index: CardIndex,
     model: ModelCard,
     tasks: Sequence[Task],
@@ -155,19 +103,16 @@ def _prepare(
     output: Path | None,
     progress: Progress,
 ) -> Prepared:
-    dimensions = choose_dimensions(question.dimensions, corpus, tasks)
+    dimensions = choose_dimensions(config.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
     check_excludes(model, corpus, clips)
-    items = {task.card.choice.item for task in tasks if task.card.choice}
-    if question.limit is not None and items:
-        clips = draw_items(clips, question.limit, min(items), dimensions, question.seed)
-    elif question.limit is not None:
-        clips = draw_clips(clips, question.limit, dimensions, question.seed)
-    sound = question.modality != "transcript"
+    if config.limit is not None:
+        clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
+    sound = config.modality != "transcript"
     heard, bad = (
-        _heard(corpus, clips, model, question.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
+        _heard(corpus, clips, model, config.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
     )
-    heard, bad = check_options(tasks, corpus, model, heard, bad, question.skip_bad_clips, progress, sound=sound)
+    heard, bad = check_rows(tasks, corpus, model, heard, bad, config.skip_bad_clips, progress, sound=sound)
     check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
     wordless = [] if sound else [one.clip for one in heard if not one.clip.text]
     if wordless:
@@ -175,11 +120,11 @@ def _prepare(
             f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
             f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
         )
-    variants = {task.name: _variants(task, question.prompt_variant) for task in tasks}
-    plan = Plan(model, tasks, variants, heard, question.seed, question.modality, question.answer_by)
-    asked = asked_of(question, plan, corpus, extractor, index)
+    variants = {task.name: _variants(task, config.prompt_variant) for task in tasks}
+    plan = Plan(model, tasks, variants, heard, config.seed, config.modality, config.answer_by)
+    asked = run_identity(config, plan, corpus, extractor, index)
     return Prepared(
-        question=question,
+        config=config,
         asked=asked,
         index=index,
         corpus=corpus,
@@ -187,39 +132,47 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
-        opener=opener_of(question.executor, question.executor_args),
+        opener=opener_of(config.executor, config.executor_args),
         folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
     )
 
 
-def asked_of(question: Question, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
+def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
     """What makes a run another run: everything that changes responses or readings."""
-    asked: dict[str, Any] = {
+    return {
         "model": {"name": plan.model.model, **plan.model.identity()},
         "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in plan.tasks},
         "variants": {name: list(names) for name, names in plan.variants.items()},
         "corpus": corpus.name,
         "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in plan.clips),
         "extractor": dict(extractor_identity(extractor, index)),
-        "limit": question.limit,
-        "seed": question.seed,
-        "modality": question.modality,
+        **config.identity(),
     }
-    if question.answer_by != "generate":  # left out else, so that a folder from before there was a choice goes on
-        asked["answer_by"] = question.answer_by
-    return asked
+
+
+def _drawn(
+    tasks: Sequence[Task], clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int
+) -> list[Clip]:
+    """`limit` clips, as the kind of the tasks draws them; one that draws whole items goes before others."""
+    kinds = {kind: [task.card for task in tasks if kind_of(task.card) is kind] for kind in map(_kind, tasks)}
+    kind, cards = min(kinds.items(), key=lambda item: item[0].free_text)
+    return kind.draw(cards, clips, limit, dimensions, seed)
+
+
+def _kind(task: Task) -> TaskKind:
+    return kind_of(task.card)
 
 
 def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
-    """Rules read the letters of choice tasks; a text model reads free answers. Raises UserError for both in one run."""
-    kinds = {task.card.kind for task in tasks}
-    if len(kinds) > 1:
+    """Rules read letters; a text model reads free answers. Raises UserError for both in one run."""
+    free = {kind_of(task.card).free_text for task in tasks}
+    if len(free) > 1:
         raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
-    return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
+    return (model.extractor or DEFAULT_EXTRACTOR) if free == {True} else "rules"
 
 
 def record_of(prepared: Prepared, requests: str) -> RunRecord:
-    """What the run folder keeps of a question, so that it can be scored again without anything else.
+    """What the run folder keeps of a config, so that it can be scored again without anything else.
 
     requests: digest of the planned requests.
     """
@@ -248,12 +201,13 @@ def record_of(prepared: Prepared, requests: str) -> RunRecord:
         extractor=prepared.extractor,
         modality=plan.modality,
         answer_by=plan.answer_by,
-        seed=prepared.question.seed,
+        seed=prepared.config.seed,
         bad_clips={clip: bad.reason for clip, bad in prepared.bad_clips.items()},
         long_clips=_long_clips(prepared),
         machine=machine(),
         corpus_folder=str(corpus.root.resolve()),
         requests=requests,
+        config=prepared.config.given(),
     )
 
 
@@ -267,14 +221,14 @@ def _long_clips(prepared: Prepared) -> dict[str, int]:
     return {done: count for done, count in counts.items() if count}
 
 
-def settings_of(question: Question) -> Settings:
+def settings_of(config: RunConfig) -> Settings:
     """The scoring settings that a question asks for."""
     return Settings(
-        tau=question.tau,
-        permutations=question.permutations,
-        seed=question.seed,
-        also_test=known_tests(question.also_test),
-        trust_remote_code=question.trust_remote_code,
+        tau=config.tau,
+        permutations=config.permutations,
+        seed=config.seed,
+        also_test=known_tests(config.also_test),
+        trust_remote_code=config.trust_remote_code,
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.loading import CardIndex
@@ -17,7 +17,7 @@ from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.corpora.registry import SUFFIXES, find_corpus
 from vibe_harness.errors import UserError
-from vibe_harness.planning.prepare import Question
+from vibe_harness.planning.config import Option, RunConfig, options
 from vibe_harness.records import Reading
 from vibe_harness.store.responses import count_answers
 from vibe_harness.store.results import read_scored
@@ -47,19 +47,34 @@ class Study(Card):
     models: list[str | StudyModel] = Field(min_length=1)
     tasks: list[str] = Field(min_length=1, description="names, globs or YAML files")
     corpora: list[str] = Field(min_length=1, description="names or manifests")
-    prompt_variant: str | None = Field(None, description="a prompt's name, or 'all'; the first of each task if none")
-    dimensions: list[str] = Field([], description="as --dimension")
-    extractor: str | None = None
-    limit: int | None = Field(None, ge=1, description="so many clips of each corpus")
-    seed: int = Field(0, ge=0)
-    tau: int = Field(10, ge=1)
-    permutations: int = Field(10_000, ge=1)
-    skip_bad_clips: bool = False
-    include_path: list[Annotated[Path, Lax]] = Field([], description="as --include-path")
+
+    def options(self) -> dict[str, Any]:
+        """The options of a run that the study sets for all of its runs."""
+        return {option.name: getattr(self, option.name) for option in _OPTIONS}
 
     def settings(self) -> dict[str, Any]:
         """What holds for all cells: shards of one study agree in it."""
         return self.model_dump(mode="json", exclude={"description", "models", "tasks", "corpora", "include_path"})
+
+
+def _field_of(option: Option) -> tuple[Any, Any]:
+    """Type and default of the field of a study file that sets an option of a run."""
+    bounds = {"ge": option.least} if option.kind == "integer" else {"gt": option.above} if option.above else {}
+    kinds: dict[str, Any] = {
+        "text": str, "texts": list[str], "path": Annotated[Path, Lax], "paths": list[Annotated[Path, Lax]],
+        "mapping": dict[str, Any], "choice": Literal[option.choices], "flag": bool, "integer": int, "number": float,
+    }  # fmt: skip
+    kind = kinds[option.kind]
+    if option.kind in ("texts", "paths"):
+        return kind, Field(default_factory=list, description=f"as {option.flag}")
+    kind = kind | None if option.default is None else kind
+    return kind, Field(option.default, description=f"as {option.flag}", **bounds)
+
+
+_OPTIONS = tuple(option for option in options() if option.study)
+_FIELDS: dict[str, Any] = {option.name: _field_of(option) for option in _OPTIONS}
+_STUDY_FILE = create_model("Study", __base__=Study, **_FIELDS)
+"""A study file: its head, and every option of a run that may hold for all of its runs."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +92,10 @@ class Cell:
     def name(self) -> str:
         return "/".join(self.folder.parts[-3:])
 
-    def question(self) -> Question:
-        study = self.study
-        return Question(
-            model=self.model.model, model_args=self.model.model_args, tasks=[self.task_card], corpus=self.corpus,
-            dimensions=study.dimensions, extractor=study.extractor, prompt_variant=study.prompt_variant,
-            limit=study.limit, seed=study.seed, tau=study.tau, permutations=study.permutations,
-            skip_bad_clips=study.skip_bad_clips, include_path=study.include_path, output_path=self.folder,
+    def config(self) -> RunConfig:
+        return RunConfig(
+            self.model.model, [self.task_card], self.corpus, model_args=self.model.model_args,
+            output_path=self.folder, **self.study.options(),
         )  # fmt: skip
 
 
@@ -110,7 +122,7 @@ class Progressed:
 def read_study(path: Path) -> Study:
     """Read a study. Paths in it are relative to it. Raises UserError, naming file and line, for what is wrong."""
     source = read_yaml(path)
-    study = named_card(source, Study, "study")
+    study = named_card(source, _STUDY_FILE, "study")
 
     def beside(name: str) -> str:
         return str(path.parent / name) if Path(name).suffix and (path.parent / name).is_file() else name
@@ -121,7 +133,7 @@ def read_study(path: Path) -> Study:
             "models": [one.model_copy(update={"model": beside(one.model)}) for one in models],
             "tasks": [beside(name) for name in study.tasks],
             "corpora": [beside(name) for name in study.corpora],
-            "include_path": [path.parent / folder for folder in study.include_path],
+            "include_path": [path.parent / folder for folder in study.options()["include_path"]],
         }
     )
 
@@ -132,7 +144,7 @@ def cells_of(study: Study, output: Path) -> list[Cell]:
     Raises UserError for a model, an argument or a task that does not exist, and where two models or two corpora have
     one name.
     """
-    index = CardIndex(study.include_path)
+    index = CardIndex(study.options()["include_path"])
     models = [one for one in study.models if isinstance(one, StudyModel)]
     for one in models:
         with_overrides(index.model(one.model), one.model_args)
@@ -202,4 +214,5 @@ def _scored(cell: Cell, folder: RunFolder) -> bool:
         for group in task.groups.values()
         for readings in group.readings.values()
     )
-    return (results.tau, results.permutations) == (cell.study.tau, cell.study.permutations) and not unread
+    asked = cell.study.options()
+    return (results.tau, results.permutations) == (asked["tau"], asked["permutations"]) and not unread
