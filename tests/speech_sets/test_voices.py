@@ -1,4 +1,4 @@
-"""Synthesizers and recognisers: the local ones for real, those of servers through the real SDKs."""
+"""Synthesizers and recognisers: the local ones for real, those of servers over the wire."""
 
 import json
 from pathlib import Path
