@@ -31,14 +31,14 @@ MIXTURES = {
     "20 % overloaded": Mixture({"overloaded": 0.2}),
     "15 % broken": Mixture(dict.fromkeys(("broken", "reset", "half", "bad_json", "broke_off"), 0.03)),
     "all kinds": Mixture(
-        {"limited": 0.03, "limited_in_body": 0.03, "limited_until_reset": 0.03, "limited_in_200": 0.03,
-         "unavailable": 0.03, "broken": 0.02, "reset": 0.02, "half": 0.02, "bad_json": 0.02}
-    ),  # fmt: skip
+        dict.fromkeys(("limited", "limited_in_body", "limited_until_reset", "limited_in_200", "unavailable"), 0.03)
+        | dict.fromkeys(("broken", "reset", "half", "bad_json"), 0.02)
+    ),
     "50 a second": Mixture(per_second=50.0, burst=10),
     "5 a second": Mixture(per_second=5.0, burst=5),
     "6 at once": Mixture(at_once=6),
     "a quota's pause of 6 s": Mixture(quota=(400, 6.0)),
-}  # fmt: skip
+}
 QUICK = ("10 % 429, Retry-After 1", "5 % 503", "50 a second")
 
 

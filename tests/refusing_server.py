@@ -186,7 +186,7 @@ class RefusingServer:
         self._process.join()
 
     def seen(self) -> dict[str, Any]:
-        """Calls and answers by request, faults played, seconds of slots, and the longest wait announced to a request."""
+        """Calls and answers by request, faults played, seconds of slots, and the longest wait told to a request."""
         with urllib.request.urlopen(f"{self.base}/seen") as reply:
             seen: dict[str, Any] = json.load(reply)
             return seen

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.backends.asking import answers, ask, model_card
+from tests.backends.asking import answers, ask
 from tests.refusing_server import FAULTS, Mixture, RefusingServer
 from vibe_harness.backends.remote.call_failed import CallFailed, Refusal
 from vibe_harness.backends.remote.concurrency_limiter import ROW, ConcurrencyLimiter

@@ -26,3 +26,9 @@ def outcome_of(text: str, reason: str | None) -> Outcome:
     if not text.strip():
         return Outcome.EMPTY
     return Outcome.TRUNCATED if known in CUT else Outcome.OK
+
+
+def without_reason(output_tokens: int | None, max_tokens: int | None) -> str:
+    """The finish reason of a reply that names none: cut where it holds as many tokens as were allowed."""
+    full = output_tokens is not None and max_tokens is not None and output_tokens >= max_tokens
+    return "length" if full else "stop"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from vibe_harness.backends.finish_reasons import NEVER_ENDED, outcome_of
+from vibe_harness.backends.finish_reasons import NEVER_ENDED, outcome_of, without_reason
 from vibe_harness.backends.remote.call_failed import CallFailed
-from vibe_harness.backends.remote.reply_limits import members, told_tokens
+from vibe_harness.backends.remote.reply_limits import members, told_tokens, word
 from vibe_harness.records import Outcome, Response
 
 # Words by which servers name the kind of an error that has no HTTP status, and the status that stands for it.
@@ -29,13 +29,16 @@ def error_in(reply: object) -> tuple[int | None, str, str] | None:
         return None
     if not isinstance(error, dict):
         return None, "", str(error)
+    return _status(error), str(error.get("code") or ""), str(error.get("message") or error)
+
+
+def _status(error: Mapping[str, Any]) -> int | None:
+    """The HTTP status that an error names, as a number or in words; None where it names none."""
     code = error.get("code")
-    words = str(error.get("message") or error)
-    status = int(code) if isinstance(code, int | str) and str(code).isascii() and str(code).isdigit() else None
-    if status is None:
-        named = " ".join(str(error.get(name) or "").lower() for name in ("code", "type", "status"))
-        status = next((number for word, number in KINDS.items() if word in named), None)
-    return status, str(code or ""), words
+    if isinstance(code, int | str) and str(code).isascii() and str(code).isdigit():
+        return int(code)
+    named = " ".join(str(error.get(name) or "").lower() for name in ("code", "type", "status"))
+    return next((number for word, number in KINDS.items() if word in named), None)
 
 
 def read_reply(request: str, reply: object, seconds: float, max_tokens: int | None = None) -> Response:
@@ -65,17 +68,10 @@ def read_reply(request: str, reply: object, seconds: float, max_tokens: int | No
         raise CallFailed(f"the server broke the answer off (finish reason {reason!r})", retry=True)
     usage = members(reply.get("usage"))
     output_tokens = told_tokens(usage.get("completion_tokens"))
-    thoughts = message.get("reasoning_content") or message.get("reasoning")
-    error = None
-    if refusal:
-        outcome = Outcome.REFUSED
-    else:
-        known = reason if reason is not None else _without_reason(output_tokens, max_tokens)
-        outcome = outcome_of(text, known)
-        if outcome is Outcome.ERROR:
-            error = f"unknown finish reason {reason!r}"
-        elif outcome is Outcome.EMPTY and thoughts:
-            error = _thought_only(output_tokens)
+    outcome, error = Outcome.REFUSED, None
+    if not refusal:
+        outcome = outcome_of(text, reason if reason is not None else without_reason(output_tokens, max_tokens))
+        error = _why(outcome, reason, message, output_tokens)
     return Response(
         request,
         outcome,
@@ -85,7 +81,7 @@ def read_reply(request: str, reply: object, seconds: float, max_tokens: int | No
         audio_tokens=told_tokens(members(usage.get("prompt_tokens_details")).get("audio_tokens")),
         output_tokens=output_tokens,
         seconds=seconds,
-        served_model=model if isinstance(model := reply.get("model"), str) else None,
+        served_model=word(reply.get("model")),
         error=error,
     )
 
@@ -100,12 +96,12 @@ def _text(content: object) -> str | None:
     return "".join(texts) if all(isinstance(text, str) for text in texts) else None
 
 
-def _without_reason(output_tokens: int | None, max_tokens: int | None) -> str:
-    full = output_tokens is not None and max_tokens is not None and output_tokens >= max_tokens
-    return "length" if full else "stop"
-
-
-def _thought_only(output_tokens: int | None) -> str:
+def _why(outcome: Outcome, reason: str | None, message: Mapping[str, Any], output_tokens: int | None) -> str | None:
+    """Why there is no answer, where the reply shows it."""
+    if outcome is Outcome.ERROR:
+        return f"unknown finish reason {reason!r}"
+    if outcome is not Outcome.EMPTY or not (message.get("reasoning_content") or message.get("reasoning")):
+        return None
     spent = f" in {output_tokens} tokens" if output_tokens else ""
     return (
         f"the model thought{spent} (reasoning_content) and wrote no answer: switch its thinking off in its card, or "

@@ -43,8 +43,8 @@ class ConcurrencyLimiter:
     - A call that fails gives up its slot, and waits without one. Its slot stays empty for as long as a call usually
       takes, so that a server that refuses fast is not asked the faster.
     - Over each window of calls the share of refusals is measured, each kind for itself. Where there are some, the limit
-      is lowered by that share for one window. If the share then falls by four tenths, the refusals went with the load and
-      the limit stays; from there it rises in small steps. Otherwise it is restored at once, and tried again later.
+      is lowered by that share for one window. If the share then falls by four tenths, the refusals went with the load
+      and the limit stays; from there it rises in small steps. Otherwise it is restored at once, and tried again later.
     - After ROW refusals with no answer between them, nothing is sent until the longest wait has passed that these
       named, and then one call at a time until one is answered. Where they named none, the limit becomes what the server
       is at work on.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vibe_harness.backends.finish_reasons import outcome_of
-from vibe_harness.backends.remote.reply_limits import members, told_tokens
+from vibe_harness.backends.finish_reasons import outcome_of, without_reason
+from vibe_harness.backends.remote.reply_limits import members, told_tokens, word
 from vibe_harness.records import Outcome, Response
 
 
@@ -20,7 +20,7 @@ def read_reply(request: str, reply: object, seconds: float, max_tokens: int | No
     output_tokens = _sum(usage, "candidatesTokenCount", "thoughtsTokenCount")
     counts: dict[str, Any] = {
         "seconds": seconds,
-        "served_model": version if isinstance(version := reply.get("modelVersion"), str) else None,
+        "served_model": word(reply.get("modelVersion")),
         "input_tokens": told_tokens(usage.get("promptTokenCount")),
         "audio_tokens": _audio_tokens(usage.get("promptTokensDetails")),
         "output_tokens": output_tokens,
@@ -36,20 +36,23 @@ def read_reply(request: str, reply: object, seconds: float, max_tokens: int | No
     candidate = candidates[0] if isinstance(candidates, list) and len(candidates) == 1 else None
     if not isinstance(candidate, dict):
         return failed("not exactly one candidate")
-    parts = members(candidate.get("content")).get("parts") or []
-    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-        return failed("its content is not in parts")
-    texts = [part["text"] for part in parts if part.get("text") and not part.get("thought")]
-    if not all(isinstance(text, str) for text in texts):
+    text, reason = _text(members(candidate.get("content")).get("parts")), candidate.get("finishReason")
+    if text is None:
         return failed("its content is not text")
-    reason = candidate.get("finishReason")
     if not isinstance(reason, str | None):
         return failed(f"its finish reason is not a word but {reason!r}")
-    full = output_tokens is not None and max_tokens is not None and output_tokens >= max_tokens
-    text = "".join(texts)
-    outcome = outcome_of(text, reason if reason is not None else ("length" if full else "stop"))
+    outcome = outcome_of(text, reason if reason is not None else without_reason(output_tokens, max_tokens))
     error = f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None
     return Response(request, outcome, text=text, finish_reason=reason, error=error, **counts)
+
+
+def _text(parts: object) -> str | None:
+    """The text of all parts but thoughts; None where there is something else."""
+    rows = [] if parts is None else parts
+    if not isinstance(rows, list) or not all(isinstance(part, dict) for part in rows):
+        return None
+    texts = [part["text"] for part in rows if part.get("text") and not part.get("thought")]
+    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
 
 
 def _audio_tokens(details: object) -> int | None:

@@ -16,7 +16,7 @@ from vibe_harness.backends.remote.chat_reply import error_in, read_reply, words_
 from vibe_harness.backends.remote.dispatcher import ServerConnection
 from vibe_harness.backends.remote.http_client import ConnectionFailed, HttpClient, Reply, client_version
 from vibe_harness.backends.remote.pool import Server, ServerPool
-from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, sent_on
+from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, members, sent_on
 from vibe_harness.backends.remote.server import PROBE_TIMEOUT_S, ServerEngine
 from vibe_harness.cards.schema import Lax
 from vibe_harness.errors import EngineError
@@ -184,36 +184,31 @@ class OpenAIEngine(ServerEngine):
 
     async def _probe(self, server: Server) -> str:
         """Find a server, and the model in its list where it has one, before its first request; what it says it is."""
-        try:
-            reply = await server.client.send("GET", "/models", PROBE_TIMEOUT_S)
-        except ConnectionFailed:
-            raise
-        except CallFailed:  # a list that cannot be read
-            return ""
-        said = hidden(words_of(reply.json_or_none(), reply.body), self._key)
-        if reply.status == 401:
-            raise EngineError(self._key_trouble(401, said))
-        if reply.status >= 500 and len(self.connection.base_url) > 1:  # the others do its work until it is well
-            raise failure_of(reply.status, said, reply.headers, None)
-        # A server without this list tells with the first request whether it has the model.
-        listed = reply.json_or_none() if reply.status == 200 else None
-        rows = listed.get("data") if isinstance(listed, dict) else None
-        rows = [
-            row
-            for row in (rows if isinstance(rows, list) else [])
-            if isinstance(row, dict) and isinstance(row.get("id"), str)
-        ]
+        rows = await self._listed(server)
         self._served = [row["id"] for row in rows]
         known = {name.removeprefix("models/") for name in self._served} | set(self._served)
         if rows and self.card.id not in known and not any("*" in name for name in known):
             raise EngineError(self._no_such_model())
         if any(row.get("owned_by") == "vllm" for row in rows):
             self._engine = await self._vllm_version(server)
-        row: dict[str, Any] = next((row for row in rows if row["id"] == self.card.id), {})
-        about = [
-            hidden(str(row[name]), self._key) for name in ("id", "root", "max_model_len") if row.get(name) is not None
-        ]
+        about = [hidden(one, self._key) for one in _about(rows, self.card.id)]
         return ", ".join([*about, *([self._engine] if self._engine else [])])
+
+    async def _listed(self, server: Server) -> list[dict[str, Any]]:
+        """The models that a server lists; none where it has no list: the first request tells."""
+        try:
+            reply = await server.client.send("GET", "/models", PROBE_TIMEOUT_S)
+        except ConnectionFailed:
+            raise
+        except CallFailed:  # a list that cannot be read
+            return []
+        body = reply.json_or_none()
+        said = hidden(words_of(body, reply.body), self._key)
+        if reply.status == 401:
+            raise EngineError(self._key_trouble(401, said))
+        if reply.status >= 500 and len(self.connection.base_url) > 1:  # the others do its work until it is well
+            raise failure_of(reply.status, said, reply.headers, None)
+        return _rows(body) if reply.status == 200 else []
 
     async def _vllm_version(self, server: Server) -> str:
         try:
@@ -237,3 +232,19 @@ class OpenAIEngine(ServerEngine):
     def _in_card(self, setting: str) -> str:
         """Where a setting is made: an extractor's has its card alone."""
         return f"in the card '{self.card.model}' (for the model that is asked, --model-args {setting} does it too)"
+
+
+def _rows(listed: object) -> list[dict[str, Any]]:
+    """The models of a list, those with a name."""
+    rows = members(listed).get("data")
+    return [
+        row
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict) and isinstance(row.get("id"), str)
+    ]
+
+
+def _about(rows: list[dict[str, Any]], model: str) -> list[str]:
+    """What a list says of a model."""
+    row: dict[str, Any] = next((row for row in rows if row["id"] == model), {})
+    return [str(row[name]) for name in ("id", "root", "max_model_len") if row.get(name) is not None]

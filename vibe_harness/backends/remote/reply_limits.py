@@ -37,3 +37,8 @@ def told_tokens(count: object) -> int | None:
 def members(value: object) -> Mapping[str, object]:
     """The members of a JSON object; none where the value is something else."""
     return value if isinstance(value, dict) else {}
+
+
+def word(value: object) -> str | None:
+    """The value where it is a string."""
+    return value if isinstance(value, str) else None
