@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-HEAVY = ("numpy", "pandas", "pyarrow", "scipy", "datasets", "torch", "matplotlib", "jinja2", "pydantic", "openai")
+HEAVY = ("numpy", "pandas", "pyarrow", "scipy", "datasets", "torch", "matplotlib", "jinja2", "pydantic", "aiohttp")
 
 
 def test_imports_run_downward_only():

@@ -11,7 +11,7 @@ from tests.server_runs import cards, lines
 
 
 def test_both_roles_over_one_server_that_misbehaves(quick: Any, tones: Path, tmp_path: Path) -> None:
-    rates = {"limited": 0.03, "unavailable": 0.03, "reset": 0.03, "half": 0.03, "bad_json": 0.05, "filtered": 0.05}
+    rates = {"limited": 0.03, "unavailable": 0.03, "reset": 0.03, "half": 0.03, "bad_request": 0.05, "filtered": 0.05}
     with Loopback(rates=rates, seed=4) as server:
         model, extractor = cards(tmp_path, server.url)
         command = (
@@ -26,7 +26,7 @@ def test_both_roles_over_one_server_that_misbehaves(quick: Any, tones: Path, tmp
         errors = sum(r["outcome"] == "error" for r in responses) + len(failed)
         readable = sum(r["outcome"] == "ok" for r in responses)
         assert len(extractions) == readable
-        assert seen["played"]["bad_json"] == errors >= 1
+        assert seen["played"]["bad_request"] == errors >= 1
         silent = [clip for clip in seen["heard"].values() if clip["rms"] == 0]
         assert len(seen["heard"]) == 24 + len(silent) and len(silent) == 1  # the hearing check's silence
         assert {clip["rate"] for clip in seen["heard"].values()} == {16_000}

@@ -155,7 +155,7 @@ def _read(one: _Asked, answer: Response) -> Extraction:
     if answer.outcome is Outcome.ERROR:
         readings = dict.fromkeys(task.card.extraction.attributes, Reading.ERROR)
         return Extraction(request, readings, {}, text=answer.text, error=answer.error or "the extractor's call failed")
-    return unparsed(task, request, answer.text, _UNREADABLE[answer.outcome])
+    return unparsed(task, request, answer.text, answer.error or _UNREADABLE[answer.outcome])
 
 
 def _is_unread(extraction: Extraction) -> bool:
