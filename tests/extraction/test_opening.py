@@ -81,7 +81,7 @@ LOST = {"length": Reading.UNPARSED, "empty": Reading.UNPARSED, "refused": Readin
 
 
 def test_what_goes_wrong_at_a_server_is_no_value(tmp_path: Path, story: Task) -> None:
-    with Loopback(rates=dict.fromkeys(LOST, 0.12), seed=4) as server:  # well for the proof that the schema acts
+    with Loopback(rates=dict.fromkeys(LOST, 0.12), seed=7) as server:  # well for the proof that the schema acts
         (tmp_path / "x.yaml").write_text(
             f"model: x\nbackend: openai\nid: loopback\naudio: false\nconnection: {{base_url: '{server.url}'}}\n",
             encoding="utf-8",
