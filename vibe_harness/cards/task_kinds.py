@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class CardKind(Protocol):
-    """What a card has to know of its kind; `vibe_harness.kinds.base.TaskKind` has all that differs between kinds."""
+    """What a card has to know of its kind; `vibe_harness.kinds.TaskKind` has all that differs between kinds."""
 
     @property
     def variables(self) -> frozenset[str]:
