@@ -10,9 +10,9 @@ import pytest
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.errors import UserError
+from vibe_harness.extraction.answer_schema import answer_schema
 from vibe_harness.extraction.opening import find_extractor, open_extractor
 from vibe_harness.extraction.protocol import EXTRACTORS
-from vibe_harness.extraction.schema import answer_schema
 from vibe_harness.library import library_root
 from vibe_harness.records import Outcome, Reading, Response
 

@@ -14,8 +14,8 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError
+from vibe_harness.extraction.answer_schema import answer_schema
 from vibe_harness.extraction.parse import parse_answer, unknown_words, unparsed
-from vibe_harness.extraction.schema import answer_schema
 from vibe_harness.records import Extraction, Generation, Outcome, Reading, Request, Response
 
 _REPAIR = """
