@@ -5,19 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.pipeline.run import run_all
 from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
-from vibe_harness.scoring.score import score_run
+from vibe_harness.scoring.score import recorded_settings, score_run
 from vibe_harness.store.results import Results, keep_results
 from vibe_harness.store.run_folder import RunFolder
 
@@ -93,23 +93,24 @@ def score(
     *,
     dimensions: Sequence[str] = (),
     seed: int | None = None,
-    tau: int = 10,
-    also_test: Sequence[str] = (),
-    permutations: int = 10_000,
+    tau: int | None = None,
+    also_test: Sequence[str] | None = None,
+    permutations: int | None = None,
     trust_remote_code: bool = False,
     progress: Progress | None = None,
 ) -> Results:
     """Score the run folder `run` again, without a model; the scores replace those in its results.json, and its page.
 
-    The arguments are the options of `vibe-harness score`. Raises UserError for what is no finished run.
+    The arguments are the options of `vibe-harness score`; what is None is as the run was scored before. Raises
+    UserError for what is no finished run.
     """
     folder = RunFolder(Path(run))
-    record = folder.record()
-    settings = Settings(
-        tau=tau,
-        permutations=permutations,
-        seed=record.seed if seed is None else seed,
-        also_test=known_tests(_several(also_test)),
+    folder.record()  # a folder that is no run is told first
+    given = {"tau": tau, "permutations": permutations, "seed": seed}
+    settings = replace(
+        recorded_settings(folder),
+        **{name: value for name, value in given.items() if value is not None},
+        **({} if also_test is None else {"also_test": known_tests(_several(also_test))}),
         trust_remote_code=trust_remote_code,
     )
     shown = folder.page.is_file()
@@ -182,7 +183,9 @@ def write_leaderboard(
     return page
 
 
-def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:
+def compare(
+    before: str | Path, after: str | Path, *, tau: int | None = None, permutations: int | None = None
+) -> RunComparison:
     """Compare two finished runs; see `vibe_harness.analysis.compare.compare_runs`."""
     from vibe_harness.analysis.compare import compare_runs
 
