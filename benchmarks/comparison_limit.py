@@ -6,13 +6,14 @@
 No test that rejects at most a share alpha of runs of equal truth finds a mixture of changes more often than the
 likelihood-ratio test of that mixture against any mixture of equal truths (Neyman and Pearson; Cai and Low 2011 bound
 the estimation of sums of absolute values in this way). This program works out that test for pairs of mixtures, and
-prints the smallest power that it found: an upper limit of what can be had, which other mixtures might lower. The test is
-told the noise, the habits and both mixtures, which no real test is.
+prints the smallest power that it found: an upper limit of what can be had, which other mixtures might lower. The test
+is told the noise, the habits and both mixtures, which no real test is.
 
 The model: shares of G groups and 20 values (1/rank) with independent normal errors, of the variance that speakers with
-habits give; the shifts of a group need not sum to 0. Changes: no shift before; after, every value belongs to a group drawn at random that turns to it. Equal
-truths: before, every value goes up in half of the groups and down in the others by a share of itself, drawn at random
-(the shift of its size that shows least); after, as above, but more of it on one half of the values than on the other.
+habits give; the shifts of a group need not sum to 0. Changes: no shift before; after, every value belongs to a group
+drawn at random that turns to it. Equal truths: before, every value goes up in half of the groups and down in the others
+by a share of itself, drawn at random (the shift of its size that shows least); after, as for the changes, but more of
+it on one half of the values than on the other.
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.pipeline.run import run_all
 from vibe_harness.planning.config import RunConfig
@@ -106,11 +106,12 @@ def score(
     """
     folder = RunFolder(Path(run))
     folder.record()  # a folder that is no run is told first
-    given = {"tau": tau, "permutations": permutations, "seed": seed}
-    settings = replace(
-        recorded_settings(folder),
-        **{name: value for name, value in given.items() if value is not None},
-        **({} if also_test is None else {"also_test": known_tests(_several(also_test))}),
+    own = recorded_settings(folder)
+    settings = Settings(
+        tau=own.tau if tau is None else tau,
+        permutations=own.permutations if permutations is None else permutations,
+        seed=own.seed if seed is None else seed,
+        also_test=own.also_test if also_test is None else known_tests(_several(also_test)),
         trust_remote_code=trust_remote_code,
     )
     shown = folder.page.is_file()

@@ -56,7 +56,7 @@ def test_a_run_and_its_copy_are_the_same_run(runs, tmp_path):
 def test_runs_scored_with_different_tau_need_one_to_be_named(runs, tmp_path):
     other = changed(runs, tmp_path, lambda data: None)
     vibe_harness.score(other, tau=3)
-    with pytest.raises(UserError, match="was scored with tau 2, .* with 3: say which with --tau"):
+    with pytest.raises(UserError, match=r"was scored with tau 2, .* with 3: say which with --tau"):
         compare_runs(runs / "strong", other)
     assert compare_runs(runs / "strong", other, tau=5).tau == 5
 

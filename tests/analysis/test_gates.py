@@ -136,7 +136,7 @@ def test_a_margin_of_one_task_goes_before_that_of_all():
     assert against(found, margins={"": 10}).verdict == "held"
     gate = against(found, margins={"": 10, "advisory": 5})
     assert gate.verdict == "cannot tell" and gate.gate == "no-worse-than a (old), margin 5"
-    with pytest.raises(UserError, match="--margin advsory=5: the runs have no task 'advsory'. Did you mean"):
+    with pytest.raises(UserError, match=r"--margin advsory=5: the runs have no task 'advsory'\. Did you mean"):
         against(found, advsory=5)
 
 

@@ -154,8 +154,9 @@ def _upper_score(raw: Statistic, low: Statistic) -> Statistic:
         return raw
     ratio = max(largest_truth(max(raw.value, 0.0), raw.noise) / raw.noise, LEAST_RATIO)
     height, slope = expected_size(ratio)
-    value, left_out = (ratio * raw.noise + (part - height * raw.noise) / slope for part in (raw.value, raw.left_out))
-    return low if value < low.value else Statistic(value, left_out)
+    start = (ratio - height / slope) * raw.noise
+    upper = Statistic(start + raw.value / slope, start + raw.left_out / slope)
+    return low if upper.value < low.value else upper
 
 
 def expected_size(ratio: float) -> tuple[float, float]:
