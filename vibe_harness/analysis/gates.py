@@ -191,18 +191,12 @@ def _worse(one: Compared, scored: Sequence[TaskResult | None], margin: float | N
         return "cannot tell", f"no test: {found.reason}"
     low, high = found.interval
     shown = f"{found.difference:+.1f} ({low:+.1f} to {high:+.1f}), adjusted p {one.adjusted:.4f}"
-    for task, run in zip(scored, ("first", "second"), strict=True):
-        if task is None:
-            return "cannot tell", f"the {run} run is not scored by {one.dimension}: score it so ({shown})"
-        if not task.reliable:
-            return "cannot tell", f"the score of the {run} run is not reliable ({shown}): {task.warnings[0]}"
+    if unusable := _unusable(one, scored, shown):
+        return "cannot tell", unusable
     within = margin is not None and found.upper <= margin
     if found.difference > 0 and one.adjusted < ALPHA and not within:
         return "not held", shown
-    left_out = {name for index, name in enumerate(one.attributes) if index not in found.attributes}
-    parts = [score for task in scored[1:] if task for score in task.scores if score.metric == "ntvd"]
-    left_out -= {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
-    if left_out:
+    if left_out := _not_compared(one, scored[1]):
         return "cannot tell", f"{shown}, without {', '.join(sorted(left_out))}, which have no score in both runs"
     bound = f"{shown}; growth is at most {max(found.upper, 0.0):.1f} (one-sided 95 %)"
     if within:
@@ -213,6 +207,23 @@ def _worse(one: Compared, scored: Sequence[TaskResult | None], margin: float | N
     if margin is None:
         return "no growth found", f"{smallest}: nothing is shown without --margin"
     return "cannot tell", f"{smallest}; {_needed_for_margin(found.difference, found.upper, margin)}"
+
+
+def _unusable(one: Compared, scored: Sequence[TaskResult | None], shown: str) -> str | None:
+    """Why the scores of the two runs are no ground for a verdict; None where they are."""
+    for task, run in zip(scored, ("first", "second"), strict=True):
+        if task is None:
+            return f"the {run} run is not scored by {one.dimension}: score it so ({shown})"
+        if not task.reliable:
+            return f"the score of the {run} run is not reliable ({shown}): {task.warnings[0]}"
+    return None
+
+
+def _not_compared(one: Compared, after: TaskResult | None) -> set[str]:
+    """Attributes without a score in both runs, but for those to which all answers of the second run say the same."""
+    left_out = {name for index, name in enumerate(one.attributes) if index not in one.whole.attributes}
+    parts = [score for score in after.scores if score.metric == "ntvd"] if after else []
+    return left_out - {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
 
 
 def _needed_for_margin(difference: float, upper: float, margin: float) -> str:

@@ -105,14 +105,9 @@ def compare(
         return Comparison(first, second, difference, interval, p_value, both, upper=upper)
     ends = _ends(low, [_upper_score(*of) for of in zip(raw, low, strict=True)], design)
     interval, upper = _interval(ends, design, level)
-    limits = _own_limits(raw, low, design, level)
-    if (change := average([_change(*pair, design) for pair in pairs])).noise < SMALL_CHANGE * (
-        raw[0].noise + raw[1].noise
-    ) / 2:
-        reach = _reach_of(change, design, level)
-        limits = max(limits[0], -reach), min(limits[1], reach)
-    interval = max(interval[0], limits[0]), min(interval[1], limits[1])
-    return Comparison(first, second, difference, interval, _p_value(ends, design), both, upper=min(upper, limits[1]))
+    least, most = _limits(pairs, raw, low, design, level)
+    interval = max(interval[0], least), min(interval[1], most)
+    return Comparison(first, second, difference, interval, _p_value(ends, design), both, upper=min(upper, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +184,23 @@ def _p_value(ends: _Ends, design: Design) -> float:
     return float(min(stdtr(degrees, -reach) + stdtr(degrees, -reach - ends.width / ends.error), 1.0))
 
 
-def _own_limits(
-    raw: Sequence[Statistic], low: Sequence[Statistic], design: Design, level: float
+def _limits(
+    pairs: Sequence[tuple[Table, Table]],
+    raw: Sequence[Statistic],
+    low: Sequence[Statistic],
+    design: Design,
+    level: float,
 ) -> tuple[float, float]:
-    """The least and the largest difference that the two runs' own intervals allow."""
+    """The least and the largest difference that the two runs' own intervals, and the change of the answers, allow."""
     own = [_bracket(one, other, design, level).interval for one, other in zip(raw, low, strict=True)]
-    if own[0] is None or own[1] is None:
-        return -100.0, 100.0
-    return own[1][0] - own[0][1], own[1][1] - own[0][0]
+    least, most = -100.0, 100.0
+    if own[0] is not None and own[1] is not None:
+        least, most = own[1][0] - own[0][1], own[1][1] - own[0][0]
+    change = average([_change(*pair, design) for pair in pairs])
+    if change.noise < SMALL_CHANGE * (raw[0].noise + raw[1].noise) / 2:
+        reach = _reach_of(change, design, level)
+        least, most = max(least, -reach), min(most, reach)
+    return least, most
 
 
 def _change(before: Table, after: Table, design: Design) -> Statistic:
