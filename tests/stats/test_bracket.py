@@ -17,7 +17,7 @@ from vibe_harness.stats.bracket import (
     NEEDED_SPEAKER,
     SPLITS,
     _critical,
-    _halves,
+    speaker_halves,
     _split_scores,
     bracket,
     cross_fitted,
@@ -106,7 +106,7 @@ def test_equal_shares_have_no_sign_whatever_rounding_makes_of_them() -> None:
         return (one > 0) - (one < 0)
 
     whole = Fraction(0)
-    for half in (_halves(design, words) for _ in range(SPLITS)):
+    for half in (speaker_halves(design, words) for _ in range(SPLITS)):
         pairs = zip(differences(half == 0), differences(half == 1), strict=True)
         whole += sum(sign(one) * other + one * sign(other) for one, other in pairs) * Fraction(25, 2)
     assert cross_fitted(Table.of(table, 18), design).value == pytest.approx(float(whole / SPLITS))
@@ -218,7 +218,7 @@ def test_splits_without_an_error_are_passed_over_where_there_are_others() -> Non
     design = Design.of([0] * 8 + [1] * 8)
     for seed in range(10):
         words = random_words(seed)
-        halves = np.stack([_halves(design, words) for _ in range(SPLITS)])
+        halves = np.stack([speaker_halves(design, words) for _ in range(SPLITS)])
         steady = halves[(halves[:, :4].sum(axis=1) == 2)]
         scores, left_out = _split_scores(Table.of(table, 16), design, steady)
         found = cross_fitted(Table.of(table, 16), design, seed=seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,16 @@ from vibe_harness.metrics.frame_counts import (
     speakers_of,
     strata_codes,
 )
+from vibe_harness.metrics.left_out import LeftOut, filter_details
 from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.metrics.published import published_tests
+from vibe_harness.metrics.sentence_check import sentence_check
+from vibe_harness.metrics.value_details import level_of_named, named_values, value_rows
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
 from vibe_harness.stats.level import permutation_test_with_level
+from vibe_harness.stats.maximum import value_tests
 from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
 from vibe_harness.stats.permutation import STUDENTISED, PermutationTest, TestResult
 from vibe_harness.stats.values import Contributions, contributions
@@ -52,6 +57,11 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     )
     brackets = bracket(tables, speakers.codes, seed=settings.seed)
     permuted = permuted_words(settings)
+    found = [contributions(table, speakers.codes) for table in tables]
+    value_p = value_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    named = named_values(found, value_p, [tested.adjusted for tested in test.attributes])
+    level = level_of_named(named)
+    filtered = filter_details([LeftOut(one.counts, one.kept) for one in answers], speakers, strata, settings)
     published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)
     whole = tested_score("ntvd", None, test.mean, test, permuted, brackets.mean)
     parts = [
@@ -76,8 +86,16 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
             ],
             "by_tau": _by_tau([speakers.by_group(one.counts) for one in answers]),
             **_balance_detail(balance),
+            **({} if balance.columns else _over_sentences(frame, names, answers, parts, speakers, settings)),
         },
-        *(_detail(one, speakers, cells) for one in answers),
+        *(
+            {
+                **_detail(one, own, speakers, cells),
+                "contributions": value_rows(one.kept_names, speakers.groups, own, p_values, chosen, level),
+                **watched,
+            }
+            for one, own, p_values, chosen, watched in zip(answers, found, value_p, named, filtered, strict=True)
+        ),
     ]
     return [
         replace(score, detail={**score.detail, **detail, **({"tests": tests} if tests else {})})
@@ -184,11 +202,14 @@ def tested_score(
         value=tested.value,
         undefined=tested.reason if tested.value is None else None,
         p_value=tested.p_value,
+        p_within_task=tested.adjusted,
+        smallest_p=test.smallest_p if has_test else None,
         null_mean=tested.null_mean,
         null_p95=tested.null_p95,
         at_least=around.at_least if around else None,
         at_most=around.at_most if around else None,
         interval=around.interval if around else None,
+        no_more_than=around.no_more_than if around else None,
         test=STUDENTISED if has_test else None,
         permuted=permuted if has_test else None,
         permutations=test.permutations if has_test else None,
@@ -198,12 +219,26 @@ def tested_score(
     )
 
 
-def _detail(answers: _Answers, speakers: Speakers, cells: Cells) -> dict[str, Any]:
+def _over_sentences(
+    frame: pd.DataFrame,
+    names: Sequence[str],
+    answers: Sequence[_Answers],
+    parts: Sequence[Score],
+    speakers: Speakers,
+    settings: Settings,
+) -> dict[str, Any]:
+    """Of the attributes that have a score."""
+    scored = [
+        (name, one.kept_names) for name, one, part in zip(names, answers, parts, strict=True) if not part.undefined
+    ]
+    return sentence_check(frame, [name for name, _ in scored], [kept for _, kept in scored], speakers, settings.seed)
+
+
+def _detail(answers: _Answers, found: Contributions, speakers: Speakers, cells: Cells) -> dict[str, Any]:
     """Shares of the kept values by group, and how much of the answers the filter keeps."""
     by_group = speakers.by_group(answers.counts)
     kept = by_group[..., answers.kept]
     totals, kept_totals = by_group.sum(axis=(1, 2)), kept.sum(axis=(1, 2))
-    found = contributions(answers.kept_counts, speakers.codes)
     shares = [_shares(row) for row in kept] if found.shares is None else (found.shares / 100).tolist()
     return {
         "distinct_values": len(answers.values),
@@ -217,7 +252,6 @@ def _detail(answers: _Answers, speakers: Speakers, cells: Cells) -> dict[str, An
             group: dict(zip(answers.kept_names, row, strict=True)) if row else {}
             for group, row in zip(speakers.groups, shares, strict=True)
         },
-        "contributions": _contributions(answers.kept_names, found, speakers),
         **({"cells_left_out": _left_out(kept, cells)} if cells.columns else {}),
     }
 
@@ -233,26 +267,6 @@ def _left_out(by_group: Counts, cells: Cells) -> dict[str, float]:
     totals = by_group.sum(axis=2)
     lacking = (totals == 0).any(axis=0) & (totals.sum(axis=0) > 0)
     return {cells.names[cell]: float(totals[:, cell].sum() / totals.sum()) for cell in np.flatnonzero(lacking)}
-
-
-def _contributions(values: tuple[str, ...], found: Contributions, speakers: Speakers) -> list[dict[str, Any]]:
-    """What each value adds to the score, the largest first; by group its difference from the mean over groups.
-
-    Differences and their 95 % intervals are in points of share.
-    """
-    if found.parts is None or found.differences is None:
-        return []
-    parts = found.parts.tolist()
-    rows = []
-    for column in sorted(range(len(values)), key=lambda c: (-parts[c], values[c])):
-        by_group = {}
-        for row, group in enumerate(speakers.groups):
-            one: dict[str, Any] = {"difference": float(found.differences[row, column]), "interval": None}
-            if found.low is not None and found.high is not None:
-                one["interval"] = [float(found.low[row, column]), float(found.high[row, column])]
-            by_group[group] = one
-        rows.append({"value": values[column], "adds": parts[column], "by_group": by_group})
-    return rows
 
 
 NTVD = Metric(ntvd, "how far the answers' distribution shifts between groups, 0 to 100")

@@ -17,7 +17,7 @@ from vibe_harness.metrics.registry import find_metric
 from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
 from vibe_harness.scoring.choice_score import score_choice, unlikely_letters
-from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_values
+from vibe_harness.scoring.reliability import COVERED, coverage_of, filter_warnings, missing_by_group, missing_values
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
@@ -141,6 +141,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         *_levels_not_held(scores),
         *missing_values(frame, without),
         *missing_by_group(frame, speakers, settings),
+        *filter_warnings(scores, settings.tau),
     ]
     reliable = not warnings
     warnings += _undefined_attributes(scores)
