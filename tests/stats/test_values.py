@@ -40,7 +40,9 @@ def test_interval_for_equal_numbers_of_answers_by_hand() -> None:
     np.testing.assert_allclose(ends[1] - ends[0], 2 * reach)
     wider = found.interval(0.999)
     assert wider is not None
-    assert wider[1][0, 0] - found.differences[0, 0] == pytest.approx(t.ppf(0.9995, found.freedom[0, 0]) * found.errors[0, 0])
+    assert wider[1][0, 0] - found.differences[0, 0] == pytest.approx(
+        t.ppf(0.9995, found.freedom[0, 0]) * found.errors[0, 0]
+    )
 
 
 def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:

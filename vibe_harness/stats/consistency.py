@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vibe_harness.stats.rng import picks, random_words
+from vibe_harness.stats.rng import random_words
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -147,13 +147,6 @@ def weighted_mean(values: Floats, weights: Floats) -> Floats:
     sums = weights[:, there] @ values[there]
     mean: Floats = np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0)
     return mean
-
-
-def resampled(questions: int, times: int, seed: int) -> Floats:
-    """Weights (times, questions): how often each question stands in each bootstrap sample of the questions."""
-    words = random_words(seed)
-    drawn = [np.bincount(picks(words, questions, (questions,)), minlength=questions) for _ in range(times)]
-    return np.array(drawn, dtype=np.float64)
 
 
 def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], float], times: int, seed: int) -> Floats:

@@ -49,7 +49,8 @@ def adjusted_p_values(observed: Floats, drawn: Floats, complete: bool) -> Floats
     if not tested.size:
         return result
     draws = np.where(np.isnan(drawn[:, tested]), np.inf, drawn[:, tested])
-    pooled = np.sort(draws, axis=0)
+    # With the data among them, so that no draw is ranked among fewer than the data are.
+    pooled = np.sort(draws if complete else np.vstack([draws, observed[tested]]), axis=0)
     ranks = [_smaller(pooled[:, column], draws[:, column]) for column in range(tested.size)]
     own = [float(_smaller(pooled[:, column], observed[[index]])[0]) for column, index in enumerate(tested)]
     procedure = StepDown(np.array(own))
