@@ -87,7 +87,7 @@ def test_questions_that_are_all_alike_have_an_interval_of_some_width() -> None:
     for name, value in (("accuracy", 100), ("question_entropy", 0), ("apes", 0)):
         found = score(name, quiz(rows))
         assert found.value == value and found.interval is not None
-        # Twelve of twelve: up to 1 - 0.025^(1/12) = 26 % could be unlike altogether (Clopper and Pearson), more in part.
+        # Twelve of twelve: up to 1 - 0.025^(1/12) = 26 % could be unlike altogether (Clopper and Pearson).
         far = found.interval[0] if value else found.interval[1]
         assert value in found.interval and 0.1 < abs(far - value) / (100 if value else 1) < 0.4
     few = {(f"q{n}", language, "x", "1"): "ab"[n % 2] for n in range(9) for language in ("en", "ko")}

@@ -1,4 +1,4 @@
-"""What the filter leaves out: a shift that lives under tau is found, and so is a filter that takes more from one group."""
+"""What the filter leaves out: a shift that lives under tau is found, and a filter that takes more from one group."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def frame(rows: list[tuple[str, str, str]]) -> pd.DataFrame:
 
 
 def answers(rare_of: dict[str, float], own: bool) -> pd.DataFrame:
-    """20 speakers a group with 12 answers each; a share of them rare values, which one group alone ever gets (`own`), or
-    both, each under ten times."""
+    """20 speakers a group with 12 answers each; a share of them rare values, which one group alone ever gets (`own`),
+    or both, each under ten times."""
     rng, rows = np.random.default_rng(0), []
     for group, share in rare_of.items():
         seen = 0

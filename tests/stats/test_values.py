@@ -95,7 +95,7 @@ DESIGNS = [
 def test_intervals_of_single_values_cover_in_every_group(
     sizes: tuple[int, ...], clips: tuple[int, ...], habits: tuple[float, ...], score: float
 ) -> None:
-    """Calibration in short (benchmarks/value_parts.py): 0.59 to 0.87 with S - G degrees and the groups' errors alone."""
+    """Calibration in short (benchmarks/value_parts.py): 0.59 to 0.87 with the groups' errors alone."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     shares = shifted(zipf(20), len(sizes), score, Pattern.SPREAD)
     rng, covered = np.random.default_rng(5), []

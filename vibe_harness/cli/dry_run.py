@@ -35,8 +35,8 @@ def show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
         for dimension, smallest in one["smallest_p"].items():
             if smallest > ALPHA:
                 echo(
-                    f"By {dimension} no shift can be found: with so few speakers p is at least {smallest:.2g}, whatever "
-                    "the answers. Take more speakers."
+                    f"By {dimension} no shift can be found: with so few speakers p is at least {smallest:.2g}, "
+                    "whatever the answers. Take more speakers."
                 )
             else:
                 echo(f"By {dimension} p can come down to {smallest:.2g}.")

@@ -63,18 +63,19 @@ def filter_warnings(scores: Sequence[Score], tau: int) -> list[str]:
         if found is None:
             continue
         if _differs(found["kept_difference"], found["kept_p"]):
-            shares = {group: share for group, share in score.detail["kept_share_by_group"].items() if share is not None}
+            shares = {name: one for name, one in score.detail["kept_share_by_group"].items() if one is not None}
             most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
             warnings.append(
-                f"{score.attribute}: values seen under {tau} times are left out, which keeps {shares[least]:.0%} of the "
-                f"values of {least} and {shares[most]:.0%} of {most} (adjusted p {found['kept_p']:.3g}): take more clips, "
-                "or set a lower --tau"
+                f"{score.attribute}: values seen under {tau} times are left out, which keeps {shares[least]:.0%} of "
+                f"the values of {least} and {shares[most]:.0%} of {most} (adjusted p {found['kept_p']:.3g}): take more "
+                "clips, or set a lower --tau"
             )
         if _differs(found["left_out_shift"], found["left_out_p"]):
             warnings.append(
                 f"{score.attribute}: the values seen under {tau} times, {found['left_out_share']:.0%} of all, differ "
-                f"between the groups (nTVD {found['left_out_ntvd']:.0f} among themselves, {found['left_out_null_mean']:.0f} "
-                f"by chance, adjusted p {found['left_out_p']:.3g}), which the score does not show: set a lower --tau"
+                f"between the groups (nTVD {found['left_out_ntvd']:.0f} among themselves, "
+                f"{found['left_out_null_mean']:.0f} by chance, adjusted p {found['left_out_p']:.3g}), which the score "
+                "does not show: set a lower --tau"
             )
     return warnings
 
@@ -106,4 +107,17 @@ def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings
         f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"
         for name, test, p in zip(names, tests, p_values, strict=True)
         if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p is not None and p < ALPHA
+    ]
+
+
+def missing_by_share(frame: pd.DataFrame) -> list[str]:
+    """A warning where the share without a value differs between groups by more than 5 points, for groups that are not
+    of speakers."""
+    shares = 100 * (frame["reading"] != Reading.VALUE).groupby(frame["group"]).mean()
+    apart = float(shares.max() - shares.min())
+    if apart <= DIFFERENCE_LIMIT:
+        return []
+    return [
+        f"choice: the share without a value differs by {apart:.0f} points between groups ({shares.idxmax()} "
+        f"{shares.max():.0f} %, {shares.idxmin()} {shares.min():.0f} %)"
     ]

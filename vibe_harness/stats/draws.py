@@ -32,7 +32,8 @@ class Draws:
     """Of the attributes of a task and at last of their mean (A + 1): `observed` is compared with `drawn` (B, A + 1).
 
     NaN: in `observed`, no test; in `drawn`, a draw without a score. scale: times it, a draw is a score at the noise of
-    the data. complete: all assignments there are. exchanged: whole speakers were, and not residuals. effective: the fewest speakers that a group's noise comes from.
+    the data. complete: all assignments there are. exchanged: whole speakers were, and not residuals. effective:
+    the fewest speakers that a group's noise comes from.
     """
 
     observed: Floats
@@ -93,24 +94,48 @@ def _exchange(
         nothing = np.full((1, 1), np.nan)
         return [(Draws(nothing[0], nothing, np.ones(1), effective=nothing[0]), np.ones(1)) for _ in tasks]
     batched = BatchedNtvd(tables, design.group_count, design.block)
-    observed = batched.scores(design.groups[None, :], noise=studentised)
-    blocks = [batched.scores(block, noise=studentised) for block in design.blocks(permutations, seed)]
-    scores, noise, spread = (
-        np.concatenate([getattr(one, name) for one in (observed, *blocks)]) for name in ("score", "noise", "spread")
-    )
+    slices = _columns(tasks)
+    data = batched.scores(design.groups[None, :], noise=studentised)
+    spread = _task_means(data.spread, slices)
+    ratios, unlike = [_over(data.score, data.noise)], np.zeros(spread.shape[1])
     complete = design.assignments() <= permutations
-    usual = noise[int(complete) :].mean(axis=0)  # over all assignments or, once each, the draws and the data
-    statistic = np.divide(scores * usual, noise, out=scores.copy(), where=noise > 0)
+    noise = np.zeros(len(tables)) if complete else data.noise[0].copy()
+    for block in design.blocks(permutations, seed):
+        one = batched.scores(block, noise=studentised)
+        ratios.append(_over(one.score, one.noise))
+        noise += one.noise.sum(axis=0)
+        unlike += (_task_means(one.spread, slices) >= spread - TIED).sum(axis=0)
+    statistic = np.concatenate(ratios)
+    draws = len(statistic) - 1
+    usual = noise / (draws if complete else draws + 1)  # over all assignments or, once each, the draws and the data
+    statistic *= np.where(usual > 0, usual, 1.0)
+    p_values = unlike / draws if complete else (unlike + 1) / (draws + 1)
     found, start = [], 0
-    for task in tasks:
-        columns = slice(start, start + len(task))
-        start += len(task)
-        own, spreads = _with_mean(statistic[:, columns]), _with_mean(spread[:, columns])
-        scale = _scale(own[0], scores[0, columns], noise[0, columns], usual[columns])
-        extreme = (spreads[1:] >= spreads[0] - TIED).sum(axis=0)
-        p_values = extreme / len(spreads[1:]) if complete else (extreme + 1) / len(spreads)
-        found.append((Draws(own[0], own[1:], scale, complete, True, np.full(len(scale), np.nan)), p_values))
+    for columns in slices:
+        own = _with_mean(statistic[:, columns])
+        scale = _scale(own[0], data.score[0, columns], data.noise[0, columns], usual[columns])
+        tests = len(scale)
+        found.append(
+            (Draws(own[0], own[1:], scale, complete, True, np.full(tests, np.nan)), p_values[start : start + tests])
+        )
+        start += tests
     return found
+
+
+def _columns(tasks: Sequence[Sequence[Table]]) -> list[slice]:
+    """Where the tables of each task stand among those of all."""
+    ends = np.cumsum([len(task) for task in tasks]).tolist()
+    return [slice(end - len(task), end) for end, task in zip(ends, tasks, strict=True)]
+
+
+def _task_means(values: Floats, slices: Sequence[slice]) -> Floats:
+    """The values (B, all attributes) with each task's mean after its own attributes."""
+    return np.concatenate([_with_mean(values[:, columns]) for columns in slices], axis=1)
+
+
+def _over(scores: Floats, noise: Floats) -> Floats:
+    """Scores over their noise; as they are where there is none, since no speaker differs from another."""
+    return np.divide(scores, noise, out=scores.copy(), where=noise > 0)
 
 
 def _scale(observed: Floats, scores: Floats, noise: Floats, usual: Floats) -> Floats:

@@ -43,7 +43,9 @@ def value_tests(
 
     The statistic is |P_g(v) - Pbar(v)| over its standard error. Where all speakers have about as many answers whole
     speakers are exchanged, and each group's variance is that of its own speakers (Janssen 1997); otherwise residuals
-    are permuted and flipped (`stats.residuals`), and the larger p is taken. Raises UserError as `permutation_test` does.
+    are permuted and flipped (`stats.residuals`), and the larger p is taken.
+
+    Raises UserError as `permutation_test` does.
     """
     if permutations < 1:
         raise UserError(f"permutations: at least 1, not {permutations}")

@@ -131,10 +131,10 @@ def residuals_of(table: Table, design: Design) -> Residuals:
     """The residuals of a table (S, H, V) that has a score: see the module. Strata of utterances are standardised."""
     units = np.flatnonzero(table.counts.any(axis=(1, 2)))
     groups, strata = design.groups[units], np.unique(design.strata[units], return_inverse=True)[1]
-    counts = table.counts[units]
+    counts: Floats = table.counts[units].astype(np.float64)
     by_group = np.stack([counts[groups == group].sum(axis=(0, 2)) for group in range(design.group_count)])
     used = (by_group > 0).all(axis=0)
-    counts, weights = counts[:, used].astype(np.float64), table.weights[used] / table.weights[used].sum()
+    counts, weights = counts[:, used], table.weights[used] / table.weights[used].sum()
     factors: Floats = (weights / by_group[:, used])[groups]  # (P, H): what a count adds to its group's share
     fit = _fit(counts, factors, groups, strata)
     return _reflected(units, groups, strata, fit, design.group_count)

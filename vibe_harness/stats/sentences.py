@@ -30,8 +30,8 @@ NOT_CROSSED = "too few speakers share a sentence to tell speakers from sentences
 
 @dataclass(frozen=True, slots=True)
 class CrossedShift:
-    """sentences: those spoken in every group. at_least: as that of a bracket, with new sentences as well as new speakers
-    in mind. error: its standard error; freedom: degrees of freedom. None where `reason` says why."""
+    """sentences: those spoken in every group. at_least: as that of a bracket, with new sentences and new speakers in
+    mind. error: its standard error; freedom: degrees of freedom. None where `reason` says why."""
 
     sentences: int
     at_least: float | None = None

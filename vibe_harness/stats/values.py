@@ -43,7 +43,7 @@ class Contributions:
     reason: str | None = None
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
-        """Ends (G, V) of the intervals that each hold the true difference with probability `level`; None without errors.
+        """Ends (G, V) of the intervals that each hold the true difference with probability `level`, or None.
 
         Student's t; for a value that all speakers of each group give equally often what `bracket.unseen` speakers,
         unlike in everything, could add: (1 - 1/G) of their shares' sum.
