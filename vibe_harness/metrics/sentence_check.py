@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,19 +19,19 @@ MOST_COUNTS = 20_000_000
 
 
 def sentence_check(
-    frame: pd.DataFrame, names: Sequence[str], kept: Sequence[tuple[str, ...]], speakers: Speakers, seed: int
+    frame: pd.DataFrame, kept: Mapping[str, tuple[str, ...]], speakers: Speakers, seed: int
 ) -> dict[str, Any]:
     """The entry "over_sentences" of a task's detail; empty for a corpus whose speakers share no sentences.
 
-    names: attributes with a score; kept: the kept values of each. sentences: those of every group. at_least: the
+    kept: attributes with a score -> the kept values of each. sentences: those of every group. at_least: the
     cross-fitted score with speakers and sentences both as random; low: lower end of its 95 % interval, over 0 where the
     shift is shown to hold for other sentences too. reason: why they are null.
     """
-    if not names or COLUMN not in frame or frame[COLUMN].isna().any() or not _shared(frame):
+    if not kept or COLUMN not in frame or frame[COLUMN].isna().any() or not _shared(frame):
         return {}
     cells = Cells.of(frame, [COLUMN])
     tables = []
-    for name, values in zip(names, kept, strict=True):
+    for name, values in kept.items():
         if len(speakers.names) * len(cells.names) * len(values) > MOST_COUNTS:
             return {}
         rows = (frame["attribute"] == name).to_numpy()

@@ -124,7 +124,7 @@ def _departures(table: Table, design: Design) -> Floats:
     pooled, sums = np.zeros((int(design.strata.max()) + 1, counts.shape[1])), np.bincount(design.strata, totals)
     np.add.at(pooled, design.strata, counts)
     shares = pooled / np.maximum(sums, 1)[:, None]
-    return (counts - totals[:, None] * shares[design.strata]) / totals.mean()
+    return np.asarray((counts - totals[:, None] * shares[design.strata]) / totals.mean())
 
 
 class _Permuted:

@@ -76,7 +76,7 @@ class Residuals:
     def value_scale(self) -> Floats:
         """The standard errors (G, V) of the differences of shares from their mean over groups."""
         spread = (self.reflected**2).mean(axis=0)
-        return np.sqrt(np.outer((self.contrast**2).sum(axis=1), spread))
+        return np.asarray(np.sqrt(np.outer((self.contrast**2).sum(axis=1), spread)))
 
     def permuted_values(self, places: Codes) -> Floats:
         """Those differences (G, B, V), but for what strata of speakers make of them, under permutations as for
