@@ -57,7 +57,14 @@ def accuracy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         "chance": 100 / len(frame.attrs["options"]),
     }
     value = 100 * float(right.mean())
-    return [Score(metric="accuracy", value=value, interval=_interval(hits / total, total, 100), detail=detail)]
+    return [
+        Score(
+            metric="accuracy",
+            value=value,
+            interval=_interval(hits / total, total.astype(np.float64), 100),
+            detail=detail,
+        )
+    ]
 
 
 def question_entropy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -172,7 +179,7 @@ def _interval(values: Floats, weights: Floats | None = None, scale: float = 1.0)
     there = np.isfinite(values)
     if there.sum() < FEWEST:
         return None
-    counted = np.ones(len(values)) if weights is None else weights.astype(np.float64)
+    counted = np.ones(len(values)) if weights is None else weights
     low, high = share_interval(values[there], counted[there])
     return scale * low, scale * high
 

@@ -83,12 +83,12 @@ class Residuals:
         `permuted`; permuted by 0, 1, ..., S - 1 they are those of the data."""
         local = self._among_units(places)
         added = self.contrast[:, local].reshape(-1, self.units.size) @ self.reflected
-        return added.reshape(len(self.contrast), len(local), -1)
+        return np.asarray(added.reshape(len(self.contrast), len(local), -1))
 
     def flipped_values(self, signs: NDArray[np.int8]) -> Floats:
         """Those differences (G, B, V) with the sign of each speaker's departure drawn at random. signs: (B, S)."""
         shares = self._flipped_shares(signs)
-        return shares - shares.mean(axis=0)
+        return np.asarray(shares - shares.mean(axis=0))
 
     def flipped(self, signs: NDArray[np.int8]) -> Floats:
         """Scores (B,) with the sign of each speaker's departure drawn at random. signs: (B, S)."""
