@@ -2,7 +2,8 @@
 
     python benchmarks/calibration.py                 2,000 simulations a cell
     python benchmarks/calibration.py --quick         20 a cell, under a minute: only gross faults show
-    python benchmarks/calibration.py --part interval one of: level, designs, strata, balance, interval, comparison
+    python benchmarks/calibration.py --part interval one of: level, designs, strata, balance, interval, comparison,
+                                                     values, named, limits, sentences, questions
     python benchmarks/calibration.py --only "L2-ARCTIC accent, habit 0.1"   the cells whose name holds these words
 
 Prints a line for each cell, and at the end whether every cell meets its aim; exit status 1 where one does not. The aims
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from figures import missed, status, tell
 from level_designs import FURTHER, TABLE
+from value_parts import limits, named, questions, sentences, values
 
 from vibe_harness.metrics.balance import ALPHA, LIMIT
 from vibe_harness.stats.bracket import bracket
@@ -297,6 +299,11 @@ PARTS = {
     "balance": balance,
     "interval": interval,
     "comparison": comparison,
+    "values": values,
+    "named": named,
+    "limits": limits,
+    "sentences": sentences,
+    "questions": questions,
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import figures
 from tests.support import ROOT
 
-PARTS = ("figures.py", "level_designs.py")
+PARTS = ("figures.py", "level_designs.py", "value_parts.py")
 BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("[a-z]*.py") if path.name not in PARTS)
 
 

@@ -223,6 +223,10 @@ class Score:
     """Why there is no value."""
     p_value: float | None = None
     """Of the permutation test, or of the test that `detail` names; null where nothing was tested."""
+    p_within_task: float | None = None
+    """An attribute's p adjusted over the attributes of its task by the smallest p in each permutation."""
+    smallest_p: float | None = None
+    """The smallest p that the numbers of speakers let the permutation test reach, however large the shift."""
     null_mean: float | None = None
     """Mean of the statistic under the permutation null."""
     null_p95: float | None = None
@@ -233,6 +237,8 @@ class Score:
     """Upper end: its expectation is not under the truth."""
     interval: tuple[float, float] | None = None
     """95 %, of the truth."""
+    no_more_than: float | None = None
+    """The truth is under it with 95 % confidence: a one-sided limit, for telling that a shift is small."""
     test: str | None = None
     """Name of the test that made p: "studentised-speakers"; null where nothing was tested, where `detail` names the
     test, and in results scored before tests had names."""
@@ -246,3 +252,11 @@ class Score:
     """The same, and all speakers have as many answers: p holds its level where speakers are exchangeable."""
     detail: Mapping[str, Any] = field(default_factory=dict)
     """The metric's own figures, by group where it has them."""
+
+    @property
+    def bracket(self) -> tuple[float, float] | None:
+        """The bracket as it is shown, in order: by chance the lower end can lie over the upper one, and is then cut
+        there. Files and means over models hold `at_least` itself."""
+        if self.at_least is None or self.at_most is None:
+            return None
+        return min(self.at_least, self.at_most), self.at_most

@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import BLOCK, CANDIDATES, CODES, MANY_GROUPS, MEMBERS, Design
+from vibe_harness.stats.permutation import permutation_test
 
 
 @pytest.mark.parametrize(
@@ -162,3 +163,26 @@ def test_more_groups_than_a_byte_tells_apart_are_drawn_in_small_blocks() -> None
     [block] = design.blocks(4, seed=0)
     assert all((np.bincount(row) == 4).all() for row in block)
     assert design.block == MEMBERS // (4_000 * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("groups", "strata", "expected"),
+    [
+        ([0] * 3 + [1] * 3, None, 2 / 20),  # a mirror image for each
+        ([0, 0, 1, 1] * 2, [0] * 4 + [1] * 4, 2 / 36),
+        ([0] * 3 + [1] * 4, None, 1 / 35),  # no mirror: sizes differ
+        ([0, 0, 1, 1, 2, 2], None, 6 / 90),  # three groups can trade names in six ways
+        ([0, 0, 1, 1, 0, 1, 1], [0] * 4 + [1] * 3, 1 / 18),  # alike in one stratum alone
+        ([0, 1], [0, 1], 1.0),  # nothing can be permuted
+        ([0] * 30 + [1] * 30, None, 1 / 10_001),
+    ],
+)
+def test_the_smallest_p_of_a_design(groups: list[int], strata: list[int] | None, expected: float) -> None:
+    assert Design.of(groups, strata).smallest_p(10_000) == pytest.approx(expected)
+
+
+def test_the_smallest_p_is_reached_by_the_largest_shift_and_by_nothing_less() -> None:
+    for groups in ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2]):
+        codes = np.array(groups)
+        table = 10 * np.eye(int(codes.max()) + 1, dtype=np.int64)[codes] + 1
+        assert permutation_test([table], codes).mean.p_value == pytest.approx(Design.of(codes).smallest_p(10_000))

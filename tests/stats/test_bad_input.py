@@ -59,7 +59,7 @@ def test_without_a_score_nothing_is_a_number(table: np.ndarray, groups: list[int
     for end in (around.mean, *around.attributes):
         assert (end.at_least, end.at_most, end.interval) == (None,) * 3 and end.reason == reason
     found = contributions(table, groups)
-    assert found.differences is None and found.parts is None and found.low is None and found.reason == reason
+    assert found.differences is None and found.parts is None and found.interval() is None and found.reason == reason
     other = GOOD[:, : table.shape[1]]
     for pair in (([table], [other]), ([other], [table])):
         compared = compare(*pair, groups)
@@ -71,7 +71,7 @@ def test_one_speaker_a_group_has_a_score_and_nothing_more() -> None:
     assert permutation_test([table], groups).mean.p_value == 1
     assert bracket([table], groups).mean.interval is None and bracket([table], groups).mean.at_least is None
     found = contributions(table, groups)
-    assert found.differences is not None and found.low is None and found.reason == LONE_SPEAKER
+    assert found.differences is not None and found.interval() is None and found.reason == LONE_SPEAKER
     assert compare([table], [table], groups).p_value is None
 
 
@@ -91,4 +91,4 @@ def test_strata_that_leave_nothing_to_permute_refuse_the_test_and_keep_the_score
 
 def test_a_speaker_who_holds_all_values_of_a_group_leaves_differences_without_intervals() -> None:
     found = contributions(np.array([[3, 1], [0, 0], [2, 2], [4, 1]]), GROUPS)
-    assert found.differences is not None and found.low is None and found.reason == NEEDED_SPEAKER
+    assert found.differences is not None and found.interval() is None and found.reason == NEEDED_SPEAKER

@@ -6,23 +6,27 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.bracket import (
     EMPTY_HALF,
+    LIFT,
     LONE_SPEAKER,
     NEEDED_IN_HALF,
     NEEDED_SPEAKER,
+    NULL,
     SPLITS,
     _critical,
-    _halves,
     _split_scores,
     bracket,
     cross_fitted,
     jackknife_error,
     largest_truth,
+    satterthwaite,
+    speaker_halves,
 )
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, kept_values, ntvd, shift
 from vibe_harness.stats.rng import random_words
@@ -106,7 +110,7 @@ def test_equal_shares_have_no_sign_whatever_rounding_makes_of_them() -> None:
         return (one > 0) - (one < 0)
 
     whole = Fraction(0)
-    for half in (_halves(design, words) for _ in range(SPLITS)):
+    for half in (speaker_halves(design, words) for _ in range(SPLITS)):
         pairs = zip(differences(half == 0), differences(half == 1), strict=True)
         whole += sum(sign(one) * other + one * sign(other) for one, other in pairs) * Fraction(25, 2)
     assert cross_fitted(Table.of(table, 18), design).value == pytest.approx(float(whole / SPLITS))
@@ -218,13 +222,128 @@ def test_splits_without_an_error_are_passed_over_where_there_are_others() -> Non
     design = Design.of([0] * 8 + [1] * 8)
     for seed in range(10):
         words = random_words(seed)
-        halves = np.stack([_halves(design, words) for _ in range(SPLITS)])
+        halves = np.stack([speaker_halves(design, words) for _ in range(SPLITS)])
         steady = halves[(halves[:, :4].sum(axis=1) == 2)]
         scores, left_out = _split_scores(Table.of(table, 16), design, steady)
         found = cross_fitted(Table.of(table, 16), design, seed=seed)
         assert 0 < len(steady) < SPLITS and found.value == pytest.approx(scores.mean())
         np.testing.assert_allclose(found.left_out, left_out.mean(axis=0))
         assert bracket([table], design.groups, seed=seed).mean.interval is not None
+
+
+def by_hand(table: np.ndarray, groups: np.ndarray) -> tuple[float, tuple[float, float], float]:
+    """at_most, interval and no_more_than of two groups and any values, written out with scipy.stats and constants of
+    its own: 0.2 standard errors, sqrt(2 / pi), Satterthwaite's degrees of freedom, Imbens and Manski's c."""
+
+    def shares(rows: np.ndarray) -> np.ndarray:
+        return np.stack([table[rows & (groups == group)].sum(axis=0) for group in (0, 1)]) / [
+            [table[rows & (groups == group)].sum()] for group in (0, 1)
+        ]
+
+    everyone = np.ones(groups.size, dtype=bool)
+    without = [everyone & (np.arange(groups.size) != speaker) for speaker in range(groups.size)]
+
+    def parts(values: np.ndarray) -> np.ndarray:
+        return np.array([
+            (size - 1) / size * ((values[groups == group] - values[groups == group].mean()) ** 2).sum()
+            for group, size in enumerate(np.bincount(groups))
+        ])  # fmt: skip
+
+    raw = 50 * np.abs(np.subtract(*shares(everyone))).sum()
+    left_out = np.array([50 * np.abs(np.subtract(*shares(rows))).sum() for rows in without])
+    halves = np.stack([np.subtract(*shares(rows)) / 2 for rows in without])
+    noise = 100 * sum(float(np.sqrt(parts(column).sum())) for column in halves.T)
+    low = cross_fitted(Table.of(table, groups.size), Design.of(groups))
+    raw_parts, low_parts = parts(left_out), parts(low.left_out)
+    raw_error, low_error = np.sqrt(raw_parts.sum()), np.sqrt(low_parts.sum())
+
+    def freedom(own: np.ndarray) -> float:
+        return float(own.sum() ** 2 / (own**2 / (np.bincount(groups) - 1)).sum())
+
+    def truth(score: float) -> float:
+        def expected(true: float) -> float:
+            ratio = true / noise
+            return noise * (2 * norm.pdf(ratio) + ratio * (2 * norm.cdf(ratio) - 1))
+
+        return 0.0 if score <= expected(0) else float(brentq(lambda true: expected(true) - score, 0, score + 1))
+
+    at_most = min(raw, truth(raw + 0.2 * raw_error))
+    degrees = min(freedom(raw_parts), freedom(low_parts))
+    error, free = max(raw_error, low_error), noise / np.sqrt(table.shape[1] - 1)
+    ratio = (at_most - low.value) / error
+    student = stats.t(degrees)
+    c = (
+        brentq(lambda c: student.cdf(c + ratio) - student.cdf(-c) - 0.95, 1, student.ppf(0.975))
+        if ratio > 0
+        else student.ppf(0.975)
+    )
+
+    def upper(reach: float) -> float:
+        hidden = noise * np.sqrt(2 / np.pi) + (reach - 1) * max(error, free)
+        return max(truth(max(raw + reach * raw_error, hidden)), at_most)
+
+    ends = max(low.value - c * low_error, 0), min(upper(c), 100)
+    return at_most, ends, min(upper(student.ppf(0.95)), 100)
+
+
+@pytest.mark.parametrize(("sizes", "score"), [((9, 7), 0), ((9, 7), 15), ((4, 20), 30), ((5, 5), 8)])
+def test_every_constant_against_another_program(sizes: tuple[int, int], score: float) -> None:
+    """Fails if LIFT, NULL, the degrees of freedom, the quantiles or the number of splits are changed."""
+    groups = np.repeat([0, 1], sizes)
+    shares = shifted(zipf(6), 2, score, Pattern.SPREAD)
+    table = answers(np.random.default_rng(score), shares, groups, 40, 0.1)
+    found = bracket([table], groups).mean
+    at_most, ends, limit = by_hand(table, groups)
+    assert found.at_most == pytest.approx(at_most, abs=1e-6)
+    assert found.interval == pytest.approx(ends, abs=1e-6)
+    assert found.no_more_than == pytest.approx(limit, abs=1e-6)
+    assert found.at_least == pytest.approx(bracket([table], groups, splits=20).mean.at_least)
+
+
+def test_lift_is_the_least_that_keeps_the_upper_end_over_the_truth() -> None:
+    # The limit of small errors (docs/statistics.md): raw = true + e, all of one noise W with error W in it. The mean of
+    # the inverse at raw + L W is to be at least the truth for every truth: 0.201 by quadrature.
+    def shortfall(lift: float) -> float:
+        points, weights = np.polynomial.hermite_e.hermegauss(80)
+        weights = weights / weights.sum()
+        truths = np.linspace(0, 4, 41)
+        means = [
+            float(weights @ [largest_truth(max(abs(true + x) + lift, 0.0), 1.0) for x in points]) for true in truths
+        ]
+        return float(np.min(np.array(means) - truths))
+
+    assert shortfall(LIFT) > -0.02 and shortfall(LIFT - 0.05) < shortfall(LIFT)
+    assert LIFT == 0.2 and pytest.approx(float(np.sqrt(2 / np.pi))) == NULL and SPLITS == 20
+
+
+def test_satterthwaite_by_hand() -> None:
+    # Welch (1947), example: variances of means 4 and 1 of 5 and 10: (4 + 1)^2 / (16 / 4 + 1 / 9).
+    groups = np.repeat([0, 1], [5, 10])
+    assert satterthwaite(np.array([4.0, 1.0]), groups) == pytest.approx(25 / (4 + 1 / 9))
+    assert satterthwaite(np.zeros(2), groups) == 13
+    # Equal groups and variances: those of both together, as for Student's t.
+    assert satterthwaite(np.ones(2), np.repeat([0, 1], 8)) == pytest.approx(14)
+
+
+def test_a_sign_beyond_doubt_is_far_out() -> None:
+    # 3.9 errors out the expected raw score is still more than the truth, by 2 (phi(x) - x (1 - Phi(x))).
+    more = 2 * (norm.pdf(3.9) - 3.9 * norm.sf(3.9))
+    assert largest_truth(3.9 + more, 1.0) == pytest.approx(3.9, abs=1e-9)
+    assert largest_truth(8.5, 1.0) == 8.5
+
+
+def test_the_one_sided_limit_is_over_the_truth_and_not_under_the_upper_end() -> None:
+    """Coverage in short; benchmarks/value_parts.py has the full form."""
+    for score, pattern in ((0, Pattern.SPREAD), (10, Pattern.TWO_VALUES), (25, Pattern.SPREAD)):
+        shares, held = shifted(zipf(8), 2, score, pattern), []
+        for seed in range(60):
+            found = bracket([answers(np.random.default_rng(seed), shares, GROUPS, 40, 0.1)], GROUPS, seed=seed).mean
+            assert found.no_more_than is not None and found.at_most is not None and found.interval is not None
+            assert found.at_most <= found.no_more_than <= found.interval[1] + 1e-9
+            held.append(score <= found.no_more_than)
+        assert np.mean(held) >= 0.9
+    alike = bracket([np.where(GROUPS[:, None] == 0, [30, 10], [10, 30])], GROUPS).mean
+    assert alike.no_more_than == pytest.approx(50 + 200 * (1 - 0.05 ** (1 / 14)))
 
 
 def test_nan_is_refused() -> None:

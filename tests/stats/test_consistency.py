@@ -19,9 +19,7 @@ from vibe_harness.stats.consistency import (
     level_entropies,
     pooled_kappa,
     question_entropies,
-    resampled,
     shuffled,
-    weighted_mean,
 )
 
 ACCENTS = {"en": ("american", "british", "indian"), "zh": ("beijing", "northeastern"), "ko": ("seoul", "jeolla")}
@@ -213,15 +211,3 @@ def _same_counts(one: Answers, other: Answers) -> float:
         mine, theirs = (np.sort(each.answer[each.question == question]) for each in (one, other))
         assert (mine == theirs).all()
     return 0.0
-
-
-def test_the_bootstrap_of_questions_covers_a_mean() -> None:
-    """Two-sided 95 % of the mean of a known distribution, 300 samples of 80 questions."""
-    generator = np.random.default_rng(0)
-    hits = 0
-    for run in range(300):
-        values = generator.beta(2, 5, 80)
-        means = weighted_mean(values, resampled(80, 400, run))
-        low, high = np.quantile(means, [0.025, 0.975])
-        hits += low <= 2 / 7 <= high
-    assert 0.90 <= hits / 300 <= 0.985

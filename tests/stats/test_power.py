@@ -36,8 +36,9 @@ def test_habits_cost_power_and_a_pilot_shows_them() -> None:
 
 def test_a_corpus_that_can_show_nothing_says_so() -> None:
     power = detectable_shift(from_design((2, 2), 50, [zipf(4)], habit=0.0), **OPTIONS)
-    # Six assignments: no p under 1/6.
-    assert power.detectable is None and power.reason is not None and len(power.curve) == 2
+    # Six assignments, each with a mirror image of the same score: no p under 2/6.
+    assert power.detectable is None and power.reason is not None and power.curve == ()
+    assert power.smallest_p == pytest.approx(1 / 3) and "0.33" in power.reason
 
 
 def test_pattern_limits_the_scores() -> None:

@@ -19,6 +19,8 @@ OWN_WORDS = "[what the model writes down of the clip]"
 
 def show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
     """Print it for each corpus that was prepared."""
+    from vibe_harness.stats.adjust import ALPHA
+
     data = [_described(prepared) for prepared in found]
     if as_json:
         print_json(data)
@@ -30,6 +32,14 @@ def show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
             f"{one['folder']}.\nCompared by {', '.join(prepared.dimensions)}; read by the extractor "
             f"{prepared.extractor}."
         )
+        for dimension, smallest in one["smallest_p"].items():
+            if smallest > ALPHA:
+                echo(
+                    f"By {dimension} no shift can be found: with so few speakers p is at least {smallest:.2g}, "
+                    "whatever the answers. Take more speakers."
+                )
+            else:
+                echo(f"By {dimension} p can come down to {smallest:.2g}.")
         for name in ("model", "extractor"):
             if one["estimate"][name]:
                 echo(_told(name, one["estimate"][name]))
@@ -61,12 +71,24 @@ def _described(prepared: Prepared) -> dict[str, Any]:
         "clips": len(plan.clips),
         "audio_seconds": sum(heard.seconds for heard in plan.clips),
         "dimensions": list(prepared.dimensions),
+        "smallest_p": _smallest_p(prepared),
         "folder": str(prepared.folder),
         "estimate": {name: asdict(one) if one else None for name, one in estimates.items()},
         "first_clip": first.clip,
         "first_prompt": prompt,
         "first_prompt_laid_out": f"{layout.before}[clip]{layout.after}\n{prompt}{layout.end}" if heard else prompt,
     }
+
+
+def _smallest_p(prepared: Prepared) -> dict[str, float]:
+    """Dimension -> what p can come down to, where a task is tested by exchanging speakers."""
+    from vibe_harness.planning.power import smallest_p
+
+    if all(task.card.kind == "choice" for task in prepared.plan.tasks):
+        return {}
+    clips = [checked.clip for checked in prepared.plan.clips]
+    permutations = prepared.config.permutations
+    return {name: smallest_p(clips, prepared.corpus, name, permutations) for name in prepared.dimensions}
 
 
 def _told(name: str, one: dict[str, Any]) -> str:

@@ -69,6 +69,9 @@ def command(
             shown = power.reason
         else:
             shown = f"found with {target:.0%} power from nTVD {power.detectable:.1f}"
-        echo(f"{name} by {dimension} on {opened.name}: {shown}")
+        smallest = (
+            "" if power.detectable is None or power.smallest_p is None else f"; p can reach {power.smallest_p:.2g}"
+        )
+        echo(f"{name} by {dimension} on {opened.name}: {shown}{smallest}")
     source = f"the pilot {pilot}" if pilot else f"the design, with speakers' habits of {habit:g}"
     echo(f"By {simulations} simulations a point from {source}; one answer a clip, tau {tau}, level 0.05.")

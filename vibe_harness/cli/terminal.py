@@ -134,8 +134,14 @@ def _print_shifts(results: Results) -> None:
 
 def _beside(score: Score) -> list[str]:
     """What is told of a score below the table: what it was tested by besides, and which values carry the shift."""
+    from vibe_harness.stats.adjust import ALPHA
+
     of = f" of {score.attribute}" if score.attribute else ""
     lines = []
+    if score.smallest_p is not None and score.smallest_p > ALPHA and not score.attribute:
+        lines.append(
+            f"{score.metric}: no shift can be found: with so few speakers p is at least {score.smallest_p:.2g}"
+        )
     if score.metric not in ("ntvd", "refusal_ntvd", "diversity") and score.value is not None:
         lines.append(f"{score.metric}{of}: {score.value:.4g}")
     if not score.attribute and score.detail.get("standardised_over"):
@@ -154,16 +160,14 @@ def _beside(score: Score) -> list[str]:
 
 
 def _shift(part: Mapping[str, Any]) -> str:
-    """A value with the group that turns to it or away from it most; empty where the interval holds 0."""
-    sure = {
-        group: one for group, one in part["by_group"].items()
-        if one["interval"] is not None and (one["interval"][0] > 0 or one["interval"][1] < 0)
-    }  # fmt: skip
-    if not sure:
+    """A named value with the group that turns to it or away from it most; empty for a value that is not named."""
+    named = {group: one for group, one in part["by_group"].items() if one.get("named")}
+    if not named:
         return ""
-    group = max(sorted(sure), key=lambda name: abs(sure[name]["difference"]))
-    low, high = sure[group]["interval"]
-    return f"{part['value']}: {group} {sure[group]['difference']:+.1f} points ({low:+.1f} to {high:+.1f})"
+    group = max(sorted(named), key=lambda name: abs(named[name]["difference"]))
+    ends = named[group]["named_interval"]
+    interval = "" if ends is None else f" ({ends[0]:+.1f} to {ends[1]:+.1f})"
+    return f"{part['value']}: {group} {named[group]['difference']:+.1f} points{interval}"
 
 
 def _cells(task: TaskResult, score: Score) -> list[str]:

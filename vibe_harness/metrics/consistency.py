@@ -1,12 +1,14 @@
 """BiasInEar (arXiv 2602.01030): how right the answers are, and how alike over the levels of a variable.
 
-The variable is the dimension under test: language, accent, gender or order. An interval is a bootstrap over questions.
+The variable is the dimension under test: language, accent, gender or order. An interval is about other questions
+(`stats.question_intervals`).
 A floor (null_mean, null_p95) is what shuffled answers come to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.records import GROUP_PREFIX, Outcome, Score
 from vibe_harness.stats.consistency import (
+    Agreement,
     Answers,
     Floats,
     agreement,
@@ -23,17 +26,15 @@ from vibe_harness.stats.consistency import (
     level_entropies,
     pooled_kappa,
     question_entropies,
-    resampled,
     shuffled,
-    weighted_mean,
 )
+from vibe_harness.stats.question_intervals import kappa_interval, share_interval
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RESAMPLES = 2_000
 FEWEST = 10
-"""Questions under which there is no interval: samples of so few are too much alike to say how sure a figure is."""
+"""Questions under which there is no interval: so few are too much alike to say how sure a figure is."""
 KAPPA_SHUFFLES = 400
 """Where kappa lies without agreement is near 0, and that there is some is no finding: few draws will do. APES is what a
 model's bias is tested by, in one family with all else, so it takes as many draws as all else."""
@@ -48,8 +49,6 @@ def accuracy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     right = (base["choice"].fillna("") == base["right"]).to_numpy(dtype=np.float64)  # compared, NA would stay NA
     question = _codes(base["item"])
     total, hits = np.bincount(question), np.bincount(question, right)
-    weights = resampled(len(total), RESAMPLES, settings.seed)
-    shares = 100 * (weights @ hits) / (weights @ total)
     groups = {str(name): 100 * float(right[places].mean()) for name, places in base.groupby("group").indices.items()}
     detail = {
         "by_group": groups,
@@ -58,7 +57,14 @@ def accuracy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         "chance": 100 / len(frame.attrs["options"]),
     }
     value = 100 * float(right.mean())
-    return [Score(metric="accuracy", value=value, interval=_interval(shares, weights), detail=detail)]
+    return [
+        Score(
+            metric="accuracy",
+            value=value,
+            interval=_interval(hits / total, total.astype(np.float64), 100),
+            detail=detail,
+        )
+    ]
 
 
 def question_entropy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -67,7 +73,6 @@ def question_entropy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     found = question_entropies(answers)
     if not np.isfinite(found).any():
         return [Score(metric="question_entropy", undefined="no answer could be read")]
-    weights = resampled(len(found), RESAMPLES, settings.seed)
     levels = np.unique(frame["group"].astype(str))
     by_level = level_entropies(answers)
     means = {
@@ -77,8 +82,7 @@ def question_entropy(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     }
     counts = np.bincount(answers.question, minlength=len(found))
     detail = {"by_group": means, "questions": len(found), "answers_a_question": [int(counts.min()), int(counts.max())]}
-    interval = _interval(weighted_mean(found, weights), weights)
-    return [Score(metric="question_entropy", value=float(np.nanmean(found)), interval=interval, detail=detail)]
+    return [Score(metric="question_entropy", value=float(np.nanmean(found)), interval=_interval(found), detail=detail)]
 
 
 def apes_metric(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -92,11 +96,9 @@ def apes_metric(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     if not np.isfinite(found).any():
         return [Score(metric="apes", undefined="no question has readable answers at two levels")]
     value = float(np.nanmean(found))
-    weights = resampled(len(found), RESAMPLES, settings.seed)
-    interval = _interval(weighted_mean(found, weights), weights)
     floor = shuffled(answers, answers.item, _mean_apes, settings.permutations, settings.seed)
     within = f"answers within {items}"
-    return [_with_floor(Score(metric="apes", value=value, interval=interval), floor, value, within)]
+    return [_with_floor(Score(metric="apes", value=value, interval=_interval(found)), floor, value, within)]
 
 
 def _mean_apes(answers: Answers) -> float:
@@ -109,12 +111,9 @@ def fleiss_kappa(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     The floor is that of answers shuffled over all questions.
     """
 
-    def statistic(answers: Answers, weights: Floats | None = None) -> Floats:
-        return pooled_kappa(agreement(answers), weights)
-
     answers, items = _answers(frame, settings)
-    within = np.zeros(len(answers.answer), dtype=np.int64)
-    return [_kappa("fleiss_kappa", answers, statistic, within, "answers over all questions", items, settings)]
+    within, words = np.zeros(len(answers.answer), dtype=np.int64), "answers over all questions"
+    return [_kappa("fleiss_kappa", answers, agreement, pooled_kappa, within, words, items, settings)]
 
 
 def fleiss_kappa_averaged(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -123,31 +122,30 @@ def fleiss_kappa_averaged(frame: pd.DataFrame, settings: Settings) -> list[Score
     The floor is that of answers shuffled within each question.
     """
 
-    def statistic(answers: Answers, weights: Floats | None = None) -> Floats:
-        return averaged_kappa(agreement(answers, modal=True), weights)
-
     answers, items = _answers(frame, settings)
-    within = "answers within questions"
-    return [_kappa("fleiss_kappa_averaged", answers, statistic, answers.question, within, items, settings)]
+    parts, words = partial(agreement, modal=True), "answers within questions"
+    return [_kappa("fleiss_kappa_averaged", answers, parts, averaged_kappa, answers.question, words, items, settings)]
 
 
 def _kappa(
     metric: str,
     answers: Answers,
-    statistic: Callable[..., Floats],
+    parts: Callable[[Answers], Agreement],
+    kappa: Callable[..., Floats],
     within: NDArray[np.int64],
     words: str,
     items: str,
     settings: Settings,
 ) -> Score:
-    value = float(statistic(answers)[0]) if len(answers.answer) else float("nan")
+    value = float(kappa(parts(answers))[0]) if len(answers.answer) else float("nan")
     if not np.isfinite(value):
         return Score(metric=metric, undefined="all answers are the same option, or no item has two levels to compare")
-    questions = int(answers.question.max()) + 1
-    weights = resampled(questions, RESAMPLES, settings.seed)
-    interval = _interval(statistic(answers, weights), weights)
+    rated = parts(answers)
+    kept = rated.ratings.sum(axis=1) > 0  # questions with an item that two levels answer
+    rated = Agreement(rated.ratings[kept], rated.agreeing[kept])
+    interval = kappa_interval(rated, kappa) if kept.sum() >= FEWEST else None
     times = min(KAPPA_SHUFFLES, settings.permutations)
-    floor = shuffled(answers, within, lambda one: float(statistic(one)[0]), times, settings.seed)
+    floor = shuffled(answers, within, lambda one: float(kappa(parts(one))[0]), times, settings.seed)
     detail = {"items": f"{items} (levels of the variable are the raters)"}
     return _with_floor(Score(metric=metric, value=value, interval=interval, detail=detail), floor, value, words)
 
@@ -176,13 +174,14 @@ def _codes(names: pd.Series[Any]) -> NDArray[np.int64]:
     return np.unique(names.astype(str).to_numpy(), return_inverse=True)[1].astype(np.int64)
 
 
-def _interval(samples: Floats, weights: Floats) -> tuple[float, float] | None:
-    """Of samples (B,) over questions with weights (B, Q). None over too few questions, and where all are alike, so that
-    no sample differs from another and there is no error to go by."""
-    there = samples[np.isfinite(samples)]
-    if weights.shape[1] < FEWEST or not len(there) or np.ptp(there) < 1e-9:
+def _interval(values: Floats, weights: Floats | None = None, scale: float = 1.0) -> tuple[float, float] | None:
+    """Of the mean of values (Q,) from 0 to 1, those that are NaN left out; None over too few questions."""
+    there = np.isfinite(values)
+    if there.sum() < FEWEST:
         return None
-    return float(np.quantile(there, 0.025)), float(np.quantile(there, 0.975))
+    counted = np.ones(len(values)) if weights is None else weights
+    low, high = share_interval(values[there], counted[there])
+    return scale * low, scale * high
 
 
 def _with_floor(score: Score, floor: Floats, value: float, words: str) -> Score:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,16 @@ from vibe_harness.metrics.frame_counts import (
     speakers_of,
     strata_codes,
 )
+from vibe_harness.metrics.left_out import LeftOut, filter_details
 from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.metrics.published import published_tests
+from vibe_harness.metrics.sentence_check import sentence_check
+from vibe_harness.metrics.value_details import level_of_named, named_values, value_rows
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
 from vibe_harness.stats.level import permutation_test_with_level
+from vibe_harness.stats.maximum import value_tests
 from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
 from vibe_harness.stats.permutation import STUDENTISED, PermutationTest, TestResult
 from vibe_harness.stats.values import Contributions, contributions
@@ -51,37 +56,26 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed
     )
     brackets = bracket(tables, speakers.codes, seed=settings.seed)
-    permuted = permuted_words(settings)
     published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)
+    permuted = permuted_words(settings)
     whole = tested_score("ntvd", None, test.mean, test, permuted, brackets.mean)
     parts = [
         tested_score("ntvd", name, tested, test, permuted, part)
         for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
     ]
-    for place, (name, one) in enumerate(zip(names, answers, strict=True)):
-        if reason := parts[place].undefined:
-            rows = frame[frame["attribute"] == name]
-            reason = _why_undefined(reason, speakers.by_group(one.counts), settings.tau) or _nothing_read(rows)
-            parts[place] = replace(parts[place], undefined=reason)
+    parts = [_explained(part, frame, one, speakers, settings) for part, one in zip(parts, answers, strict=True)]
     left_out = {name: part.undefined for name, part in zip(names, parts, strict=True) if part.undefined}
     if whole.value is None:
         whole = replace(whole, undefined="; ".join(sorted(set(left_out.values()))))
-    pooled = [speakers.by_group(one.kept_counts).sum(axis=1) for one in answers]
-    details = [
-        {
-            "attributes_left_out": left_out,
-            "published_ntvd": _published(pooled),
-            "published_left_out": [
-                name for name, table in zip(names, pooled, strict=True) if np.isnan(published_ntvd(table))
-            ],
-            "by_tau": _by_tau([speakers.by_group(one.counts) for one in answers]),
-            **_balance_detail(balance),
-        },
-        *(_detail(one, speakers, cells) for one in answers),
-    ]
+    detail = {"attributes_left_out": left_out, **_task_detail(names, answers, speakers), **_balance_detail(balance)}
+    if not balance.columns:
+        scored = {name: one.kept_names for name, one in zip(names, answers, strict=True) if name not in left_out}
+        detail |= sentence_check(frame, scored, speakers, settings.seed)
+    adjusted = [tested.adjusted for tested in test.attributes]
+    details = [detail, *_attribute_details(answers, speakers, cells, strata, adjusted, settings)]
     return [
-        replace(score, detail={**score.detail, **detail, **({"tests": tests} if tests else {})})
-        for score, detail, tests in zip([whole, *parts], details, published, strict=True)
+        replace(score, detail={**score.detail, **own, **({"tests": tests} if tests else {})})
+        for score, own, tests in zip([whole, *parts], details, published, strict=True)
     ]
 
 
@@ -106,6 +100,51 @@ def _answers(frame: pd.DataFrame, name: str, speakers: Speakers, cells: Cells, t
     rows = (frame["attribute"] == name).to_numpy()
     values, counts = cell_counts(frame[rows], speakers, cells[rows])
     return _Answers(values, counts, kept_values(counts, tau))
+
+
+def _explained(score: Score, frame: pd.DataFrame, answers: _Answers, speakers: Speakers, settings: Settings) -> Score:
+    """The score of an attribute, with the reason in the data where it has none."""
+    if not score.undefined:
+        return score
+    reason = _why_undefined(score.undefined, speakers.by_group(answers.counts), settings.tau)
+    return replace(score, undefined=reason or _nothing_read(frame[frame["attribute"] == score.attribute]))
+
+
+def _task_detail(names: Sequence[str], answers: Sequence[_Answers], speakers: Speakers) -> dict[str, Any]:
+    """The published score, and what other tau would give."""
+    pooled = [speakers.by_group(one.kept_counts).sum(axis=1) for one in answers]
+    return {
+        "published_ntvd": _published(pooled),
+        "published_left_out": [
+            name for name, table in zip(names, pooled, strict=True) if np.isnan(published_ntvd(table))
+        ],
+        "by_tau": _by_tau([speakers.by_group(one.counts) for one in answers]),
+    }
+
+
+def _attribute_details(
+    answers: Sequence[_Answers],
+    speakers: Speakers,
+    cells: Cells,
+    strata: NDArray[np.int64] | None,
+    attribute_p: Sequence[float | None],
+    settings: Settings,
+) -> list[dict[str, Any]]:
+    """Shares, which values carry the shift, and what the filter leaves out. attribute_p: adjusted within the task."""
+    tables = [one.kept_counts for one in answers]
+    found = [contributions(table, speakers.codes) for table in tables]
+    value_p = value_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    named = named_values(found, value_p, attribute_p)
+    level = level_of_named(named)
+    filtered = filter_details([LeftOut(one.counts, one.kept) for one in answers], speakers, strata, settings)
+    return [
+        {
+            **_detail(one, own, speakers, cells),
+            "contributions": value_rows(one.kept_names, speakers.groups, own, p_values, chosen, level),
+            **watched,
+        }
+        for one, own, p_values, chosen, watched in zip(answers, found, value_p, named, filtered, strict=True)
+    ]
 
 
 def _why_undefined(reason: str, counts: Counts, tau: int) -> str | None:
@@ -172,38 +211,39 @@ def tested_score(
     around: Bracket | None = None,
 ) -> Score:
     """A Score out of a tested statistic and the bracket around it."""
-    has_test = tested.p_value is not None
-    detail: dict[str, Any] = {} if has_test or tested.value is None else {"untested": tested.reason}
-    if tested.level is not None:
-        detail["level"] = tested.level
-    if around is not None and tested.value is not None and around.reason is not None:
-        detail["no_interval"] = around.reason
-    return Score(
-        metric=metric,
-        attribute=attribute,
-        value=tested.value,
-        undefined=tested.reason if tested.value is None else None,
+    if tested.value is None:
+        return Score(metric=metric, attribute=attribute, undefined=tested.reason)
+    detail: dict[str, Any] = {} if tested.level is None else {"level": tested.level}
+    score = Score(metric=metric, attribute=attribute, value=tested.value)
+    if around is not None:
+        detail |= {"no_interval": around.reason} if around.reason is not None else {}
+        score = replace(
+            score, at_least=around.at_least, at_most=around.at_most, interval=around.interval,
+            no_more_than=around.no_more_than,
+        )  # fmt: skip
+    if tested.p_value is None:
+        return replace(score, detail={"untested": tested.reason, **detail})
+    return replace(
+        score,
         p_value=tested.p_value,
+        p_within_task=tested.adjusted,
+        smallest_p=test.smallest_p,
         null_mean=tested.null_mean,
         null_p95=tested.null_p95,
-        at_least=around.at_least if around else None,
-        at_most=around.at_most if around else None,
-        interval=around.interval if around else None,
-        test=STUDENTISED if has_test else None,
-        permuted=permuted if has_test else None,
-        permutations=test.permutations if has_test else None,
-        complete=test.complete if has_test else None,
-        exact=test.exact if has_test else None,
+        test=STUDENTISED,
+        permuted=permuted,
+        permutations=test.permutations,
+        complete=test.complete,
+        exact=test.exact,
         detail=detail,
     )
 
 
-def _detail(answers: _Answers, speakers: Speakers, cells: Cells) -> dict[str, Any]:
+def _detail(answers: _Answers, found: Contributions, speakers: Speakers, cells: Cells) -> dict[str, Any]:
     """Shares of the kept values by group, and how much of the answers the filter keeps."""
     by_group = speakers.by_group(answers.counts)
     kept = by_group[..., answers.kept]
     totals, kept_totals = by_group.sum(axis=(1, 2)), kept.sum(axis=(1, 2))
-    found = contributions(answers.kept_counts, speakers.codes)
     shares = [_shares(row) for row in kept] if found.shares is None else (found.shares / 100).tolist()
     return {
         "distinct_values": len(answers.values),
@@ -217,7 +257,6 @@ def _detail(answers: _Answers, speakers: Speakers, cells: Cells) -> dict[str, An
             group: dict(zip(answers.kept_names, row, strict=True)) if row else {}
             for group, row in zip(speakers.groups, shares, strict=True)
         },
-        "contributions": _contributions(answers.kept_names, found, speakers),
         **({"cells_left_out": _left_out(kept, cells)} if cells.columns else {}),
     }
 
@@ -233,26 +272,6 @@ def _left_out(by_group: Counts, cells: Cells) -> dict[str, float]:
     totals = by_group.sum(axis=2)
     lacking = (totals == 0).any(axis=0) & (totals.sum(axis=0) > 0)
     return {cells.names[cell]: float(totals[:, cell].sum() / totals.sum()) for cell in np.flatnonzero(lacking)}
-
-
-def _contributions(values: tuple[str, ...], found: Contributions, speakers: Speakers) -> list[dict[str, Any]]:
-    """What each value adds to the score, the largest first; by group its difference from the mean over groups.
-
-    Differences and their 95 % intervals are in points of share.
-    """
-    if found.parts is None or found.differences is None:
-        return []
-    parts = found.parts.tolist()
-    rows = []
-    for column in sorted(range(len(values)), key=lambda c: (-parts[c], values[c])):
-        by_group = {}
-        for row, group in enumerate(speakers.groups):
-            one: dict[str, Any] = {"difference": float(found.differences[row, column]), "interval": None}
-            if found.low is not None and found.high is not None:
-                one["interval"] = [float(found.low[row, column]), float(found.high[row, column])]
-            by_group[group] = one
-        rows.append({"value": values[column], "adds": parts[column], "by_group": by_group})
-    return rows
 
 
 NTVD = Metric(ntvd, "how far the answers' distribution shifts between groups, 0 to 100")

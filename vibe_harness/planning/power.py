@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.frame_counts import attributes_of, speakers_of, value_counts
 from vibe_harness.metrics.metric import strata_for
 from vibe_harness.planning.preflight_checks import check_groups
+from vibe_harness.records import Clip
+from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.power import Power, Simulator, detectable_shift, from_design, from_pilot
 from vibe_harness.stats.simulation import zipf
 from vibe_harness.store.run_folder import RunFolder
@@ -48,10 +50,24 @@ def task_power(
     check_dimension(dimension, known, f"the corpus '{corpus.name}'")
     check_groups(corpus, [task], [dimension], corpus.clips)
     groups = groups_of(corpus.clips, dimension)
-    columns = strata_for(dimension, corpus.speaker_strata)
-    clips: list[int] = []  # of each speaker, group by group
+    sizes, clips, strata = _speakers(groups, strata_for(dimension, corpus.speaker_strata))
+    simulator = _from_pilot(task, pilot, dimension, sizes) if pilot else _from_design(task, sizes, clips, habit)
+    return detectable_shift(simulator, strata, tau=tau, target=target, simulations=simulations, seed=seed)
+
+
+def smallest_p(clips: Sequence[Clip], corpus: Corpus, dimension: str, permutations: int) -> float:
+    """The smallest p that the test of a dimension can reach over these clips of a corpus, however large the shift."""
+    sizes, _, strata = _speakers(groups_of(clips, dimension), strata_for(dimension, corpus.speaker_strata))
+    return Design.of(np.repeat(np.arange(len(sizes)), sizes), strata).smallest_p(permutations)
+
+
+def _speakers(groups: Mapping[str, Sequence[Clip]], columns: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
+    """Speakers of each group, and group by group the clips and the stratum of each speaker.
+
+    columns: within which speakers are exchanged.
+    """
+    sizes, clips = [], []
     strata: list[tuple[str | None, ...]] = []
-    sizes = []
     for name in sorted(groups):
         speakers: dict[str, int] = {}
         own: dict[str, tuple[str | None, ...]] = {}
@@ -61,10 +77,8 @@ def task_power(
         sizes.append(len(speakers))
         clips += [speakers[speaker] for speaker in sorted(speakers)]
         strata += [own[speaker] for speaker in sorted(speakers)]
-    simulator = _from_pilot(task, pilot, dimension, sizes) if pilot else _from_design(task, sizes, clips, habit)
     kinds = {kind: code for code, kind in enumerate(dict.fromkeys(strata))}
-    codes = [kinds[kind] for kind in strata]
-    return detectable_shift(simulator, codes, tau=tau, target=target, simulations=simulations, seed=seed)
+    return sizes, clips, [kinds[kind] for kind in strata]
 
 
 def _from_design(task: Task, sizes: Sequence[int], clips: Sequence[int], habit: float) -> Simulator:

@@ -110,8 +110,8 @@ def range_words(low: float | None, high: float | None, digits: int = 1) -> str:
 
 
 def shift_words(score: Score) -> str:
-    """The bracket of the true shift. Its lower end is told as it is, under 0 too (docs/statistics.md)."""
-    return range_words(score.at_least, score.at_most)
+    """The bracket of the true shift, in order. Its lower end can be under 0 (docs/statistics.md)."""
+    return range_words(*score.bracket) if score.bracket else ""
 
 
 def interval_words(score: Score) -> str:

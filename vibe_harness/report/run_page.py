@@ -106,6 +106,8 @@ def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
         return "not reliable: see the warnings"
     if score.p_value is None:
         return "no test of its own"
+    if score.smallest_p is not None and score.smallest_p > ALPHA:
+        return f"no shift can be found: with so few speakers p is at least {score.smallest_p:.2g}"
     if p_value is None:
         return "not adjusted for several tests"
     return "more than chance gives" if p_value < ALPHA else "no more than chance gives"

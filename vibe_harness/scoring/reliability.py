@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vibe_harness.metrics.frame_counts import Speakers, attributes_of, items_of, strata_codes
 from vibe_harness.metrics.metric import Settings
-from vibe_harness.records import Outcome, Reading
+from vibe_harness.records import Outcome, Reading, Score
 from vibe_harness.stats.adjust import ALPHA, adjusted
 from vibe_harness.store.results import GroupCoverage
 
@@ -49,6 +50,38 @@ def missing_values(frame: pd.DataFrame, without: pd.Series[bool]) -> list[str]:
         for name, share in sorted(shares.items())
         if share > WITHOUT_VALUE_LIMIT
     ]
+
+
+def filter_warnings(scores: Sequence[Score], tau: int) -> list[str]:
+    """A warning for each attribute of which the filter keeps less for one group, or hides a shift.
+
+    More than 5 points and an adjusted p under 0.05, of the kept shares or of the values left out among themselves.
+    """
+    warnings = []
+    for score in scores:
+        found = score.detail.get("filter")
+        if found is None:
+            continue
+        if _differs(found["kept_difference"], found["kept_p"]):
+            shares = {name: one for name, one in score.detail["kept_share_by_group"].items() if one is not None}
+            most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
+            warnings.append(
+                f"{score.attribute}: values seen under {tau} times are left out, which keeps {shares[least]:.0%} of "
+                f"the values of {least} and {shares[most]:.0%} of {most} (adjusted p {found['kept_p']:.3g}): take more "
+                "clips, or set a lower --tau"
+            )
+        if _differs(found["left_out_shift"], found["left_out_p"]):
+            warnings.append(
+                f"{score.attribute}: the values seen under {tau} times, {found['left_out_share']:.0%} of all, differ "
+                f"between the groups (nTVD {found['left_out_ntvd']:.0f} among themselves, "
+                f"{found['left_out_null_mean']:.0f} by chance, adjusted p {found['left_out_p']:.3g}), which the score "
+                "does not show: set a lower --tau"
+            )
+    return warnings
+
+
+def _differs(points: float | None, p_value: float | None) -> bool:
+    return points is not None and points > DIFFERENCE_LIMIT and p_value is not None and p_value < ALPHA
 
 
 def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> list[str]:

@@ -18,7 +18,14 @@ from vibe_harness.metrics.metric import Settings, strata_for
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
-from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_by_share, missing_values
+from vibe_harness.scoring.reliability import (
+    COVERED,
+    coverage_of,
+    filter_warnings,
+    missing_by_group,
+    missing_by_share,
+    missing_values,
+)
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
@@ -168,6 +175,7 @@ def score_task(
         *_levels_not_held(scores),
         *missing_values(frame, without),
         *by_group,
+        *filter_warnings(scores, settings.tau),
         *unreliable,
     ]
     return TaskResult(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, count, islice, product
-from math import comb, prod
+from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,20 @@ class Design:
     def assignments(self) -> int:
         """Number of distinct assignments: a multinomial coefficient for each stratum, multiplied."""
         return prod(_multinomial(np.bincount(self.groups[rows])) for rows in self._members())
+
+    def smallest_p(self, permutations: int) -> float:
+        """The smallest p that a test of this design can reach with so many permutations, however large the shift.
+
+        Groups of one size in every stratum can trade names: each assignment then has as many twins with the same score
+        as there are ways to do so (G! for G groups of one size), which no test can tell from the data. 1 where nothing
+        can be permuted.
+        """
+        count = self.assignments()
+        if count > permutations:
+            return 1 / (permutations + 1)
+        sizes = np.stack([np.bincount(self.groups[rows], minlength=self.group_count) for rows in self._members()])
+        alike = np.unique(sizes, axis=1, return_counts=True)[1]
+        return prod(map(factorial, alike.tolist())) / count
 
     def blocks(self, permutations: int, seed: int) -> Iterator[Codes]:
         """Blocks (B, S) of assignments, B up to `block`: all there are, if at most `permutations`, else as many draws.

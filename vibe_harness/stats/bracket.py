@@ -41,13 +41,15 @@ NEEDED_IN_HALF = "too few speakers of a group have values: leaving out one leave
 @dataclass(frozen=True, slots=True)
 class Bracket:
     """Where the true score lies. at_least: its expectation is not over the truth; 0 on average without a shift, so that
-    it can be negative by chance. at_most: its expectation is not under the truth. interval: within 0 to 100. None where
-    `reason` says why."""
+    it can be negative by chance. at_most: its expectation is not under the truth. interval: within 0 to 100.
+    no_more_than: one-sided upper limit, over the truth with the probability of the interval. None where `reason` says
+    why."""
 
     at_least: float | None
     at_most: float | None
     interval: tuple[float, float] | None
     reason: str | None = None
+    no_more_than: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,9 @@ def bracket(
     a shift: chance can bring a run far under it, which does not show that there is no shift (power-constrained limits,
     Cowan and others 2011, arXiv 1105.3166). Where no speaker differs from another of the group there is no error to go
     by, and the interval is that of `unseen`.
+
+    no_more_than: the upper end likewise with the one-sided quantile, a limit for equivalence: the true score is under
+    it with probability `level`.
 
     Raises UserError for anything that is not a table of counts or a code.
     """
@@ -125,6 +130,8 @@ def average(statistics: Sequence[Statistic]) -> Statistic:
 
 
 def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float) -> Bracket:
+    from scipy.special import stdtrit
+
     if low is None:
         return Bracket(None, raw.value, None, LONE_SPEAKER)
     at_least = low.value if np.isfinite(low.value) else None
@@ -135,16 +142,28 @@ def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float
     at_most = min(raw.value, largest_truth(raw.value + LIFT * raw_error, raw.noise))
     if raw.noise < NO_NOISE:
         reach = unseen(design.groups, 1 - level)
-        ends = np.clip([at_least - reach, at_most + reach], 0, 100)
+        ends = at_least - reach, at_most + reach
+        limit = at_most + unseen(design.groups, 2 * (1 - level))
     else:
-        degrees = design.groups.size - design.group_count
+        degrees = min(satterthwaite(jackknife_parts(one.left_out, design.groups), design.groups) for one in (low, raw))
         # One free difference leaves the pattern of the shift no choice: the bracket's width is chance alone.
         width = at_most - at_least if raw.noise > (1 + NO_NOISE) * raw.free_error else 0.0
-        critical = _critical(width, max(low_error, raw_error), degrees, level)
-        hidden = raw.noise * NULL + (critical - 1) * max(low_error, raw_error, raw.free_error)
-        upper = largest_truth(max(raw.value + critical * raw_error, hidden), raw.noise)
-        ends = np.clip([at_least - critical * low_error, max(upper, at_most)], 0, 100)
-    return Bracket(at_least, at_most, (float(ends[0]), float(ends[1])))
+        error = max(low_error, raw_error)
+        critical = _critical(width, error, degrees, level)
+        upper, limit = (
+            max(_upper_end(raw, raw_error, max(error, raw.free_error), reach), at_most)
+            for reach in (critical, float(stdtrit(degrees, level)))
+        )
+        ends = at_least - critical * low_error, upper
+    low_end, high_end, limit = (float(end) for end in np.clip([*ends, limit], 0, 100))
+    return Bracket(at_least, at_most, (low_end, high_end), no_more_than=limit)
+
+
+def _upper_end(raw: Statistic, raw_error: float, error: float, critical: float) -> float:
+    """The largest truth in keeping with the raw score and so many standard errors, and never under that of a run whose
+    raw score lies one error under what is expected without a shift."""
+    least = raw.noise * NULL + (critical - 1) * error
+    return largest_truth(max(raw.value + critical * raw_error, least), raw.noise)
 
 
 def why_no_error(raw_error: float, at_least: float | None, low_error: float) -> str | None:
@@ -171,13 +190,28 @@ def unseen(groups: Codes, alpha: float) -> float:
 
 def jackknife_error(left_out: Floats, groups: Codes) -> Floats:
     """Standard errors (...) from the values (S, ...) with one speaker left out, speakers sampled within groups (S,)."""
+    return np.asarray(np.sqrt(jackknife_parts(left_out, groups).sum(axis=0)))
+
+
+def jackknife_parts(left_out: Floats, groups: Codes) -> Floats:
+    """What the speakers of each group add to the variance, (G, ...)."""
     sizes = np.bincount(groups)
-    means = np.stack([left_out[groups == group].mean(axis=0) for group in range(sizes.size)])
-    factors = ((sizes - 1) / sizes)[groups].reshape(-1, *[1] * (left_out.ndim - 1))
-    return np.asarray(np.sqrt((factors * (left_out - means[groups]) ** 2).sum(axis=0)))
+    parts = [
+        (size - 1) / size * ((own - own.mean(axis=0)) ** 2).sum(axis=0)
+        for size, own in ((size, left_out[groups == group]) for group, size in enumerate(sizes))
+    ]
+    return np.stack(parts)
 
 
-def _critical(width: float, error: float, degrees: int, level: float) -> float:
+def satterthwaite(parts: Floats, groups: Codes) -> float:
+    """Degrees of freedom of a variance that is the sum of the groups' own, `parts` (G,): Satterthwaite (1946), with one
+    less than its speakers for each group. Those of all groups together where the variance is 0."""
+    freedom = np.bincount(groups) - 1.0
+    squares = float((parts**2 / freedom).sum())
+    return float(parts.sum() ** 2 / squares) if squares > 0 else float(freedom.sum())
+
+
+def _critical(width: float, error: float, degrees: float, level: float) -> float:
     """c with T(c + width / error) - T(-c) = level, T being Student's t (Imbens and Manski 2004, equation 7).
 
     The truth can lie at one end of the bracket only, so a bracket that is wide for its error needs the one-sided
@@ -219,7 +253,7 @@ def raw_score(table: Table, design: Design) -> Statistic:
     if table.degenerate or design.group_count < 2:
         return Statistic(np.nan, np.full(len(table.counts), np.nan))
     shares, left_out = replicated_shares(table, design)
-    errors = jackknife_error(_differences(left_out), design.groups)
+    errors = jackknife_error(differences_from_mean(left_out), design.groups)
     noise = float(errors.sum() * 50.0 / (design.group_count - 1))
     free = (design.group_count - 1) * (int((table.counts.sum(axis=(0, 1)) > 0).sum()) - 1)
     return Statistic(float(shift(shares)), shift(left_out), noise, noise / float(np.sqrt(free)))
@@ -230,7 +264,7 @@ def cross_fitted(table: Table, design: Design, splits: int = SPLITS, seed: int =
     speaker is left out; where there is no such split, over those in which it has them with all speakers, and then
     without an error. Which splits these are hangs on who has values and not on what they are."""
     words = random_words(seed)
-    halves = np.stack([_halves(design, words) for _ in range(splits)])
+    halves = np.stack([speaker_halves(design, words) for _ in range(splits)])
     chunk = max(ELEMENTS // (design.groups.size * design.group_count * table.counts[0].size), 1)
     parts = [_split_scores(table, design, halves[start : start + chunk]) for start in range(0, splits, chunk)]
     scores, left_out = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -249,15 +283,15 @@ def _split_scores(table: Table, design: Design, halves: Codes) -> tuple[Floats, 
     of_half = halves[:, None, None, :] == np.arange(2)[:, None, None]
     members = (of_half & of_group).reshape(-1, speakers).astype(np.float64)
     counts = (members @ table.counts.reshape(speakers, -1)).reshape(splits, 2, -1, *table.counts.shape[1:])
-    differences = _differences(_shares(counts, table))
+    differences = differences_from_mean(_shares(counts, table))
     rows = np.arange(splits)[:, None]
     own = counts[rows, halves]
     own[:, np.arange(speakers), design.groups] -= table.counts
-    left_out = _product(_differences(_shares(own, table)), differences[rows, 1 - halves])
-    return _product(differences[:, 0], differences[:, 1]), left_out
+    left_out = cross_product(differences_from_mean(_shares(own, table)), differences[rows, 1 - halves])
+    return cross_product(differences[:, 0], differences[:, 1]), left_out
 
 
-def _halves(design: Design, words: Words) -> Codes:
+def speaker_halves(design: Design, words: Words) -> Codes:
     """0 or 1 for each speaker: each group in two halves, an odd speaker on either side."""
     half = np.empty(design.groups.size, dtype=np.int64)
     for group in range(design.group_count):
@@ -280,14 +314,14 @@ def _shares(counts: Floats, table: Table) -> Floats:
     return standardised(counts, counts.sum(axis=-1), table.weights)
 
 
-def _differences(shares: Floats) -> Floats:
+def differences_from_mean(shares: Floats) -> Floats:
     """P_g(v) - Pbar(v) of distributions (..., G, V)."""
     differences = np.asarray(shares - shares.mean(axis=-2, keepdims=True))
     differences[np.abs(differences) < TIED] = 0.0
     return differences
 
 
-def _product(first: Floats, second: Floats) -> Floats:
+def cross_product(first: Floats, second: Floats) -> Floats:
     """The cross-fitted score of two halves' differences (..., G, V), the signs taken both ways."""
     product = np.sign(first) * second + first * np.sign(second)
     return np.asarray(product.sum(axis=(-2, -1)) * (25.0 / (first.shape[-2] - 1)))

@@ -156,13 +156,6 @@ def weighted_mean(values: Floats, weights: Floats) -> Floats:
     return mean
 
 
-def resampled(questions: int, times: int, seed: int) -> Floats:
-    """Weights (times, questions): how often each question stands in each bootstrap sample of the questions."""
-    words = random_words(seed)
-    drawn = [np.bincount(picks(words, questions, (questions,)), minlength=questions) for _ in range(times)]
-    return np.array(drawn, dtype=np.float64)
-
-
 def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], float], times: int, seed: int) -> Floats:
     """The statistic (times,) of the answers shuffled among the entries that have one code of `within`.
 

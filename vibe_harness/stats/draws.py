@@ -32,13 +32,15 @@ class Draws:
     """Of the attributes of a task and at last of their mean (A + 1): `observed` is compared with `drawn` (B, A + 1).
 
     NaN: in `observed`, no test; in `drawn`, a draw without a score. scale: times it, a draw is a score at the noise of
-    the data. complete: all assignments there are. effective: the fewest speakers that a group's noise comes from.
+    the data. complete: all assignments there are. exchanged: whole speakers were, and not residuals. effective:
+    the fewest speakers that a group's noise comes from.
     """
 
     observed: Floats
     drawn: Floats
     scale: Floats
     complete: bool = False
+    exchanged: bool = False
     effective: Floats = field(default_factory=lambda: np.empty(0))
 
 
@@ -54,7 +56,7 @@ def null_draws(
     """For each task the draws of each test that is made; see `permutation_test`. values: (A,) the scores."""
     found: list[list[Draws]] = [[] for _ in tasks]
     unlike = [np.isfinite(np.append(value, _mean(value[None])[0])) for value in values]
-    exchanged = [index for index, task in enumerate(tasks) if not studentised or all(map(_alike, task))]
+    exchanged = [index for index, task in enumerate(tasks) if not studentised or all(map(speakers_alike, task))]
     own = _exchange([tasks[index] for index in exchanged], design, permutations, seed, studentised)
     for index, (draws, p_values) in zip(exchanged, own, strict=True):
         found[index].append(draws)
@@ -66,7 +68,7 @@ def null_draws(
     return found
 
 
-def _alike(table: Table) -> bool:
+def speakers_alike(table: Table) -> bool:
     """Whether speakers have about as many answers, in one stratum of utterances."""
     number = table.counts.sum(axis=(1, 2))
     return table.degenerate or (len(table.weights) == 1 and float(number.std()) <= ALIKE * float(number.mean()))
@@ -113,7 +115,9 @@ def _exchange(
         own = _with_mean(statistic[:, columns])
         scale = _scale(own[0], data.score[0, columns], data.noise[0, columns], usual[columns])
         tests = len(scale)
-        found.append((Draws(own[0], own[1:], scale, complete, np.full(tests, np.nan)), p_values[start : start + tests]))
+        found.append(
+            (Draws(own[0], own[1:], scale, complete, True, np.full(tests, np.nan)), p_values[start : start + tests])
+        )
         start += tests
     return found
 
@@ -167,7 +171,7 @@ def _residual(
     fewest = np.append(effective, np.fmin.reduce(effective, initial=np.nan))
 
     def draws(data: Floats, drawn: Floats, scale: Floats) -> Draws:
-        return Draws(np.where(wanted, _with_mean(data[None])[0], np.nan), _with_mean(drawn), scale, False, fewest)
+        return Draws(np.where(wanted, _with_mean(data[None])[0], np.nan), _with_mean(drawn), scale, effective=fewest)
 
     return [
         draws(observed, permuted, _scale(_with_mean(observed[None])[0], values, noise, usual)),

@@ -20,6 +20,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.draws import Draws, null_draws
 from vibe_harness.stats.ntvd import ONE_GROUP, Floats, standardised_ntvd
+from vibe_harness.stats.stepdown import adjusted_p_values
 from vibe_harness.stats.tables import Table
 
 TOLERANCE = 1e-9
@@ -39,6 +40,8 @@ class TestResult:
     undefined_draws: assignments in which it is not; they count against significance (see `permutation_test`).
     effective_speakers: the fewest speakers, of any group, that the noise comes from, where the test had to go by
     residuals; None where whole speakers were exchanged.
+    adjusted: p adjusted over the attributes of the task by the smallest p in each draw (Westfall and Young 1993); None
+    for the mean, which is one test.
     level: how often this test rejects a true null at 0.05 in this design, where that was simulated (`stats.level`).
     """
 
@@ -51,6 +54,7 @@ class TestResult:
     undefined_draws: int = 0
     reason: str | None = None
     effective_speakers: float | None = None
+    adjusted: float | None = None
     level: float | None = None
 
 
@@ -60,7 +64,8 @@ class PermutationTest:
 
     permutations: assignments looked at, all of them if `complete`. exact: all of them, and all speakers have as many
     answers, so that p is at most alpha in at most alpha of true nulls, whatever the answers. left_out: attributes
-    missing from the mean -> reason. refused: why there is no test at all (scores are given all the same), else None.
+    missing from the mean -> reason. smallest_p: what p can come down to in this design. refused: why there is no test
+    at all (scores are given all the same), else None.
     """
 
     attributes: tuple[TestResult, ...]
@@ -69,6 +74,7 @@ class PermutationTest:
     complete: bool
     exact: bool
     left_out: dict[int, str]
+    smallest_p: float = 1.0
     refused: str | None = None
 
 
@@ -150,7 +156,7 @@ def _untested(tables: Sequence[Table], design: Design, values: Floats, refused: 
         TestResult(None, reason=reason) if np.isnan(value) else TestResult(float(value), reason=refused)
         for value, reason in zip(np.append(values, mean), reasons, strict=True)
     ]
-    return PermutationTest(tuple(results[:-1]), results[-1], 0, False, False, left_out, refused)
+    return PermutationTest(tuple(results[:-1]), results[-1], 0, False, False, left_out, refused=refused)
 
 
 def _test(tables: Sequence[Table], design: Design, values: Floats, draws: Sequence[Draws]) -> PermutationTest:
@@ -159,10 +165,31 @@ def _test(tables: Sequence[Table], design: Design, values: Floats, draws: Sequen
         _result(float(value), column, reason, draws)
         for column, (value, reason) in enumerate(zip(np.append(values, mean), reasons, strict=True))
     )
+    adjusted = _adjusted(draws)
+    attributes = [
+        replace(one, adjusted=float(p_value)) if np.isfinite(p_value) and one.p_value is not None else one
+        for one, p_value in zip(results[:-1], adjusted, strict=True)
+    ]
     first = draws[0]
     numbers = [table.counts.sum(axis=(1, 2)) for table in tables if not table.degenerate]
     exact = first.complete and all((own == own[0]).all() for own in numbers)
-    return PermutationTest(results[:-1], results[-1], len(first.drawn), first.complete, exact, left_out)
+    return PermutationTest(
+        tuple(attributes), results[-1], len(first.drawn), first.complete, exact, left_out, _smallest_p(design, draws)
+    )
+
+
+def _adjusted(draws: Sequence[Draws]) -> Floats:
+    """p (A,) adjusted over the attributes, the largest of those that each test gives; NaN where none does."""
+    each = [adjusted_p_values(own.observed[:-1], own.drawn[:, :-1], own.complete) for own in draws]
+    return np.asarray(np.fmax.reduce(each))
+
+
+def _smallest_p(design: Design, draws: Sequence[Draws]) -> float:
+    """Exchanged speakers are limited by their number; residuals by the signs that they can have."""
+    permutations = max(len(own.drawn) for own in draws)
+    if any(own.exchanged for own in draws):
+        return design.smallest_p(permutations)
+    return max(1 / (permutations + 1), 2.0 ** (1 - design.groups.size))
 
 
 def _undefined(tables: Sequence[Table], design: Design, values: Floats) -> tuple[list[str], float, dict[int, str]]:

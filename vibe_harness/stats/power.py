@@ -16,6 +16,8 @@ from vibe_harness.stats.simulation import Pattern, answers, largest_shift, shift
 
 BATCH = 50
 """Simulations tested with the same draws."""
+MOST_PERMUTATIONS = 10_000
+"""Permutations of a run, by default."""
 PRECISION = 0.25
 """Width in nTVD to which the detectable shift is narrowed down."""
 
@@ -43,12 +45,13 @@ class PowerPoint:
 @dataclass(frozen=True, slots=True)
 class Power:
     """detectable: the smallest true nTVD found with the target power; None where `reason` says why. curve: what was
-    simulated, by score, for a figure."""
+    simulated, by score, for a figure. smallest_p: what the test's p can come down to with so many speakers."""
 
     detectable: float | None
     target: float
     curve: tuple[PowerPoint, ...]
     reason: str | None = None
+    smallest_p: float | None = None
 
 
 def from_design(
@@ -126,6 +129,10 @@ def detectable_shift(
         check_number(name, number, least=least)
     if not 0 < target < 1:
         raise UserError(f"target: a power above 0 and under 1 is needed, not {target:g}")
+    smallest = _smallest_p(simulator, strata, tau, alpha, seed)
+    if smallest > alpha:
+        reason = f"so few speakers that no shift can be found: p is at least {smallest:.2g}, whatever the answers"
+        return Power(None, target, (), reason, smallest)
     curve: dict[float, PowerPoint] = {}
 
     def share(score: float) -> float:
@@ -136,11 +143,22 @@ def detectable_shift(
     low, high = 0.0, simulator.limit
     if share(high) < target:
         reason = f"even an nTVD of {high:.0f}, the largest for this pattern, is found less often than {target:.0%}"
-        return Power(None, target, _sorted(curve), reason)
+        return Power(None, target, _sorted(curve), reason, smallest)
     while high - low > PRECISION:
         middle = (low + high) / 2
         low, high = (low, middle) if share(middle) >= target else (middle, high)
-    return Power(high, target, _sorted(curve))
+    return Power(high, target, _sorted(curve), smallest_p=smallest)
+
+
+def _smallest_p(simulator: Simulator, strata: ArrayLike | None, tau: int, alpha: float, seed: int) -> float:
+    """What p can come down to. Few speakers of unlike numbers of answers are tested otherwise than by exchanging them,
+    which the test of one simulated run shows."""
+    smallest = Design.of(simulator.groups, strata).smallest_p(MOST_PERMUTATIONS)
+    if smallest <= alpha:
+        return smallest
+    tables = simulator.draw(np.random.default_rng(seed), simulator.limit)
+    kept = [table[:, kept_values(table, tau)] for table in tables]
+    return permutation_tests([kept], simulator.groups, strata, permutations=MOST_PERMUTATIONS)[0].smallest_p
 
 
 def _sorted(curve: dict[float, PowerPoint]) -> tuple[PowerPoint, ...]:

@@ -73,15 +73,32 @@ class Residuals:
         squared = self.variance[local] @ (self.reflected**2).sum(axis=1)
         return self._score(deviations), np.sqrt(squared)
 
+    def value_scale(self) -> Floats:
+        """The standard errors (G, V) of the differences of shares from their mean over groups."""
+        spread = (self.reflected**2).mean(axis=0)
+        return np.asarray(np.sqrt(np.outer((self.contrast**2).sum(axis=1), spread)))
+
+    def permuted_values(self, places: Codes) -> Floats:
+        """Those differences (G, B, V), but for what strata of speakers make of them, under permutations as for
+        `permuted`; permuted by 0, 1, ..., S - 1 they are those of the data."""
+        local = self._among_units(places)
+        added = self.contrast[:, local].reshape(-1, self.units.size) @ self.reflected
+        return np.asarray(added.reshape(len(self.contrast), len(local), -1))
+
+    def flipped_values(self, signs: NDArray[np.int8]) -> Floats:
+        """Those differences (G, B, V) with the sign of each speaker's departure drawn at random. signs: (B, S)."""
+        shares = self._flipped_shares(signs)
+        return np.asarray(shares - shares.mean(axis=0))
+
     def flipped(self, signs: NDArray[np.int8]) -> Floats:
         """Scores (B,) with the sign of each speaker's departure drawn at random. signs: (B, S)."""
+        return self._score(self.flipped_values(signs)[:-1])
+
+    def _flipped_shares(self, signs: NDArray[np.int8]) -> Floats:
+        """Departures of the groups' shares (G, B, V)."""
         chosen = signs[:, self.units].astype(np.float64)
-        groups = len(self.contrast)
-        shares = np.stack([
-            chosen[:, members] @ self.departures[members]
-            for members in (np.flatnonzero(self.groups == group) for group in range(groups))
-        ])  # fmt: skip
-        return self._score((shares - shares.mean(axis=0))[:-1])
+        members = [np.flatnonzero(self.groups == group) for group in range(len(self.contrast))]
+        return np.stack([chosen[:, rows] @ self.departures[rows] for rows in members])
 
     def studentised(self, scores: ArrayLike, noise: ArrayLike) -> Floats:
         """Scores at the usual noise; as they are where there is none, since no speaker differs from another."""

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vibe_harness.stats.assignments import Design
+from vibe_harness.stats.assignments import Codes, Design
 from vibe_harness.stats.bracket import (
     LONE_SPEAKER,
     NEEDED_SPEAKER,
     NO_NOISE,
-    jackknife_error,
+    jackknife_parts,
     replicated_shares,
     unseen,
 )
 from vibe_harness.stats.ntvd import Floats
+from vibe_harness.stats.residuals import residuals_of
 from vibe_harness.stats.tables import Table
+
+PRIOR_FREEDOM = 4.0
+"""Degrees of freedom that the spread of a value over all groups counts for beside each group's own (Smyth 2004)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +29,52 @@ class Contributions:
     """What each value adds. Arrays are None where `reason` says why.
 
     shares: (G, V), the share of each value in each group, in points. differences: (G, V), that share less the mean over
-    groups, in points; positive: the group is given the value more often. low, high: (G, V), 95 % interval of each
-    difference, for one value looked at by itself. parts: (V,), what each value adds to the score; they sum to it.
+    groups, in points; positive: the group is given the value more often. parts: (V,), what each value adds to the
+    score; they sum to it. errors: (G, V), standard errors of the differences, in points; freedom: (G, V), their degrees
+    of freedom. groups: (S,), of the speakers.
     """
 
     shares: Floats | None
     differences: Floats | None
-    low: Floats | None
-    high: Floats | None
     parts: Floats | None
+    errors: Floats | None = None
+    freedom: Floats | None = None
+    groups: Codes | None = None
     reason: str | None = None
 
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
+        """Ends (G, V) of the intervals that each hold the true difference with probability `level`, or None.
 
-def contributions(table: ArrayLike, groups: ArrayLike, *, level: float = 0.95) -> Contributions:
+        Student's t; for a value that all speakers of each group give equally often what `bracket.unseen` speakers,
+        unlike in everything, could add: (1 - 1/G) of their shares' sum.
+        """
+        from scipy.special import stdtrit
+
+        if self.differences is None or self.errors is None or self.freedom is None or self.groups is None:
+            return None
+        count = len(self.differences)
+        reach = stdtrit(self.freedom, (1 + level) / 2) * self.errors
+        without_noise = unseen(self.groups, 1 - level) * (count - 1) / 2
+        reach = np.where(self.errors < NO_NOISE, without_noise, reach)
+        most = 100 * (1 - 1 / count)  # of a difference from the mean over groups
+        low, high = np.clip([self.differences - reach, self.differences + reach], -most, most)
+        return low, high
+
+
+def contributions(table: ArrayLike, groups: ArrayLike) -> Contributions:
     """Contributions of the values of one attribute. table: (S, V) or (S, H, V) counts by speaker, filtered by tau;
-    groups: (S,). The intervals are Student's t with the standard error of leaving out one speaker at a time within the
-    groups, and for a value that all speakers of each group give equally often what `bracket.unseen` speakers, unlike in
-    everything, could add: (1 - 1/G) of their shares' sum. Raises UserError as `permutation_test` does."""
-    from scipy.special import stdtrit
+    groups: (S,).
 
+    The variance of a group's share is that of leaving out one of its speakers at a time, drawn towards what the value's
+    spread over all speakers comes to at the group's noise, as an estimate of PRIOR_FREEDOM degrees of freedom (Smyth
+    2004, "Linear models and empirical Bayes methods", section 4), and never under that: few speakers that all lack a
+    value would otherwise show no error at all. The degrees of freedom of a difference are Welch's and Satterthwaite's
+    (1946), of the groups' own, which are as many as speakers of equal numbers of answers would be, less one. Raises
+    UserError as `permutation_test` does.
+    """
     design = Design.of(groups)
     checked = Table.of(table, design.groups.size)
-    nothing = Contributions(None, None, None, None, None, checked.why_undefined(design.group_count))
+    nothing = Contributions(None, None, None, reason=checked.why_undefined(design.group_count))
     if design.group_count < 2 or checked.degenerate:
         return nothing
     shares, left_out = replicated_shares(checked, design)
@@ -54,13 +82,35 @@ def contributions(table: ArrayLike, groups: ArrayLike, *, level: float = 0.95) -
         return nothing
     differences = shares - shares.mean(axis=0)
     parts = np.abs(differences).sum(axis=0) * (50.0 / (design.group_count - 1))
+    found = Contributions(100 * shares, 100 * differences, parts)
     if np.bincount(design.groups).min() < 2:
-        return Contributions(100 * shares, 100 * differences, None, None, parts, LONE_SPEAKER)
-    errors = jackknife_error(left_out - left_out.mean(axis=1, keepdims=True), design.groups)
-    if not np.isfinite(errors).all():
-        return Contributions(100 * shares, 100 * differences, None, None, parts, NEEDED_SPEAKER)
-    reach = 100 * stdtrit(design.groups.size - design.group_count, (1 + level) / 2) * errors
-    most = 100 * (1 - 1 / design.group_count)  # of a difference from the mean over groups
-    reach = np.where(100 * errors < NO_NOISE, unseen(design.groups, 1 - level) * (design.group_count - 1) / 2, reach)
-    low, high = np.clip([100 * differences - reach, 100 * differences + reach], -most, most)
-    return Contributions(100 * shares, 100 * differences, low, high, parts)
+        return replace(found, reason=LONE_SPEAKER)
+    own = left_out[np.arange(design.groups.size), design.groups]
+    if not np.isfinite(own).all():
+        return replace(found, reason=NEEDED_SPEAKER)
+    variance, freedom = _variance(checked, design, own, own - shares[design.groups])
+    count = design.group_count
+    weights = np.full((count, count), 1 / count**2) + np.eye(count) * (1 - 2 / count)
+    total, spread = weights @ variance, weights**2 @ (variance**2 / freedom[:, None])
+    satterthwaite = np.divide(total**2, spread, out=np.ones_like(total), where=spread > 0)
+    return replace(found, errors=100 * np.sqrt(total), freedom=satterthwaite, groups=design.groups)
+
+
+def _variance(table: Table, design: Design, left_out: Floats, change: Floats) -> tuple[Floats, Floats]:
+    """Variances (G, V) of the groups' shares and their degrees of freedom (G,).
+
+    left_out: (S, V), the share of a speaker's group without it. change: (S, V), that less the share with it.
+    """
+    groups, count = design.groups, design.group_count
+    residuals = residuals_of(table, Design.of(groups))
+    errors, freedom = jackknife_parts(left_out, groups), np.maximum(residuals.effective - 1, 0.5)
+    expected = np.zeros(groups.size)  # variance that each speaker adds to all values together, but for a constant
+    expected[residuals.units] = residuals.variance
+    totals = table.counts.sum(axis=(1, 2))
+    leverage = totals / np.bincount(groups, totals)[groups]
+    squares = change**2 * (1 - leverage)[:, None]  # without bias for independent speakers
+    units = residuals.units
+    spread = (squares[units] / expected[units, None]).mean(axis=0)
+    over_all = np.outer(np.bincount(groups, expected, count), spread)
+    weighted = (freedom[:, None] * errors + PRIOR_FREEDOM * over_all) / (freedom[:, None] + PRIOR_FREEDOM)
+    return np.maximum(weighted, over_all), freedom + PRIOR_FREEDOM

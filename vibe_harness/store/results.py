@@ -52,6 +52,9 @@ class GroupCoverage:
 class _Difference:
     difference: float
     interval: tuple[float, float] | None
+    p_value: float | None = None
+    named: bool = False
+    named_interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,26 @@ class _Contribution:
     value: str
     adds: float
     by_group: Mapping[str, _Difference]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    left_out_share: float
+    kept_difference: float | None = None
+    kept_p: float | None = None
+    left_out_ntvd: float | None = None
+    left_out_null_mean: float | None = None
+    left_out_p: float | None = None
+    left_out_shift: float | None = None
+    ntvd_with_other: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _OverSentences:
+    sentences: int
+    at_least: float | None = None
+    low: float | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +97,8 @@ class _KnownDetail:
     distinct_values: int = 0
     by_tau: Mapping[str, float | None] = field(default_factory=dict)
     no_interval: str = ""
+    filter: _Filter | None = None
+    over_sentences: _OverSentences | None = None
 
 
 _KNOWN_DETAIL = TypeAdapter(_KnownDetail)
