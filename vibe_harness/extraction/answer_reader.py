@@ -61,7 +61,7 @@ def read_choice(answer: str, options: Sequence[Option]) -> Choice:
         return Choice(Reading.VALUE, settled.label)
     denied = {claim.label for claim in claims if claim.stance is Stance.DENIED}
     if not any(claim.stance is not Stance.DENIED for claim in claims):
-        label = _headed(clauses, labels) or _quoted(text, options)
+        label = _headed(clauses, labels, denied) or _quoted(text, options)
         if label and label not in denied:
             return Choice(Reading.VALUE, label)
     several = any(named.several for named in clauses.named)
@@ -112,13 +112,14 @@ def _without_option_letters(text: str, options: Sequence[Option]) -> str:
     return text
 
 
-def _headed(clauses: Clauses, labels: str) -> str | None:
-    """The letter of a line that begins with one, where all such lines name the same: a list names several."""
+def _headed(clauses: Clauses, labels: str, denied: set[str]) -> str | None:
+    """The letter of a line that begins with one, where all such lines name the same: a list names several. Letters
+    that the answer denies are not counted."""
     found = set()
     heading, listed = _heading(labels)
     for line in clauses.text.splitlines():
         if match := heading.match(line):
-            found |= {*listed.findall(line), match["label"].upper()}
+            found |= {*listed.findall(line), match["label"].upper()} - denied
     return found.pop() if len(found) == 1 else None
 
 
@@ -192,7 +193,7 @@ def _heading(labels: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     either = f"(?P<label>[{labels}{labels.lower()}])"
     heading = re.compile(
         rf"(?:[-•]\s?)?(?:(?i:{words()['nouns']})\.?\s)?[(\[\"'<]{{0,3}}{either}"
-        r"(?:[)\]>.:,\"'。、]{1,4}(?=\s|$|[^\x00-\x7f]|[A-Z])|\s?[-–—]\s|"
+        r"(?:[)\]>.:,!\"'。、]{1,4}(?=\s|$|[^\x00-\x7f]|[A-Z])|\s?[-–—]\s|"
         r"\s(?i:because|since|as\s+the|as\s+it|for\s+sure)\b|$|(?=\s(?:\(|(?:and\s)?not\b)))"
     )
     return heading, re.compile(rf"(?<![A-Za-z0-9-])[{labels}](?=[).:]\s|,|$)")

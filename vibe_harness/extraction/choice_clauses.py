@@ -107,7 +107,9 @@ class _Rules:
             rf"(?:{word['fillers']}\s*)?(?:{word['nouns']}\s*)?{opening}\Z"
         )
         self.introduced = re.compile(rf"[\s\"'(]*{word['introductions']}")
-        self.ends = re.compile(r"[\s)\]!\"'>]*(?:[.。!](?=[\s)\]\"']|$)|\n|$)")
+        self.ends = re.compile(
+            r"[\s)\]!\"'>]*(?:[.。!](?=[\s)\]\"']|$)|,\s(?:but|though|although|because|since|not|i)\s|\n|$)"
+        )
         self.ends_line = re.compile(r"[\s)\]!.。:\"'>]*(?:\n|$)", re.MULTILINE)
         self.alone = re.compile(rf"[\W_]*(?:{word['fillers']}\s+)?(?:{word['nouns']}[\s.:]*){{0,2}}[\W_]*\Z")
         self.subject = re.compile(
@@ -117,10 +119,11 @@ class _Rules:
             r"[\s\"'(\[]*\Z"
         )
         self.verdict = re.compile(rf"[\s:=)\]>-]*(?:\w+ly\s+)?(?:{word['verbs']}|{word['best']}|{word['good']})")
-        self.relative = re.compile(rf"{_CLOSERS}(?:(?:that|which)\s|{word['verbs']}|\w+n't\b|nicht|non|pas|で)")
+        self.relative = re.compile(rf"{_CLOSERS}(?:(?:that|which)\s|{word['verbs']}|\w+n't\b|nicht|non|pas|で|인지|일\s)")
         self.chosen = re.compile(rf"{_CLOSERS}{word['chosen']}")
         self.again = re.compile(rf"\s*{word['again']}\W*\Z")
         self.counter = re.compile(rf"\s*{word['clauses']}?\s*{word['negations']}\s*(?:{word['nouns']}\s*)?[\s\"'(]*\Z")
+        self.but_not = re.compile(rf"[\s,]*(?:but|yet|though|although)\s[^.,;\n]{{0,40}}?{word['negations']}")
         self.kinds = {kind: re.compile(word[kind]) for kind in _COUNTED}
         self.excepted = re.compile(rf"{word['excepting']}\s*(?:the\s+)?(?:{word['nouns']}\s*)?[\s\"'(]*\Z")
         self.joined = re.compile(
@@ -238,6 +241,9 @@ class Clauses:
             return Stance.TAKEN
         sentence, clause = self._starts(place)
         start = max(clause, place - REACH)
+        colon = low.rfind(":", start, place) + 1
+        if colon and rules.cue.search(low, colon, place):  # "not a hard question: the answer is B"
+            start = colon
         if self._in_question(named.end) or rules.excepted.search(low, max(sentence, place - 40), place):
             return None
         if negative := self._count("negations", start, place) + self._count("faults", start, place):
@@ -290,7 +296,9 @@ class Clauses:
             return None
         if self._count("best", start, end):
             return Stance.BEST
-        return Stance.GOOD if self._count("good", start, end) else None
+        if not self._count("good", start, end) or rules.but_not.match(low, end, end + REACH):
+            return None
+        return Stance.GOOD
 
     def _first(self, kind: str, start: int, end: int) -> int | None:
         """Where the first word of a kind begins that stands wholly between two places."""

@@ -148,7 +148,7 @@ def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: s
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={name: coverage_of(frame.loc[frame["group"] == name, COVERED]) for name in speakers.groups},
+        groups={name: coverage_of(frame.loc[frame["group"] == name, frame.columns.intersection(COVERED)]) for name in speakers.groups},
         without_value=float(without.mean()),
         reliable=reliable,
         warnings=warnings,
