@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from vibe_harness.analysis.recompute import differing_observations, first_difference, rescored
+from vibe_harness.analysis.tests_used import EARLIER, test_names
 from vibe_harness.cards.loading import task_digests
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
@@ -94,7 +95,9 @@ def _cards(asked: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[str]
             yield f"run.json: the model card is not the one that was asked: it differs in {name}"
     for task in record["tasks"]:
         name, said = task["card"]["task"], asked["tasks"].get(task["card"]["task"], {}).get("digest")
-        card = {key: value for key, value in task["card"].items() if key != "notes"}
+        card = {
+            key: value for key, value in task["card"].items() if key != "notes" and (key, value) != ("settings", None)
+        }
         whole, question = task_digests(card, task["sources"], task["aliases"])
         if (whole, question) != (task["digest"], said):
             yield f"run.json: the task '{name}' is not the one that was asked: its digest is {question}, not {said}"
@@ -243,6 +246,12 @@ def _sums(folder: RunFolder) -> Iterator[str]:
 
 def _scores(folder: RunFolder, results: Results, progress: Progress, trust_remote_code: bool) -> Iterator[str]:
     """The scores against what the observations come to now."""
+    if EARLIER in test_names(results):
+        yield (
+            f"{folder.results}: its p come from the test of version 0.1.0, which is wrong where speakers have unequal "
+            f"numbers of answers: score it again with `vibe-harness score {folder.path}`"
+        )
+        return
     made = rescored(folder, results, progress, trust_remote_code=trust_remote_code)
     found = first_difference(results, made)
     if found:

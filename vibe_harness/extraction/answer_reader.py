@@ -59,10 +59,9 @@ def read_choice(answer: str, options: Sequence[Option]) -> Choice:
     settled = _settled(claims)
     if settled and settled.stance is not Stance.UNDECIDED:
         return Choice(Reading.VALUE, settled.label)
-    denied = {claim.label for claim in claims if claim.stance is Stance.DENIED}
-    if not any(claim.stance is not Stance.DENIED for claim in claims):
-        label = _headed(clauses, labels, denied) or _quoted(text, options)
-        if label and label not in denied:
+    if all(claim.stance is Stance.DENIED for claim in claims):
+        label = _headed(clauses, labels, claims) or _quoted(text, options)
+        if label and not any(claim.retracts and claim.label == label for claim in claims):
             return Choice(Reading.VALUE, label)
     several = any(named.several for named in clauses.named)
     undecided = settled is not None or several or _declines().search(text)
@@ -79,9 +78,9 @@ def _settled(claims: Sequence[Claim]) -> Claim | None:
         last = found[-1]
         if undecided and undecided[-1].place > last.place:
             return undecided[-1]
-        if any(claim.stance is Stance.DENIED and claim.label == last.label and claim.place > last.place for claim in claims):
-            return Claim(last.place, last.label, Stance.UNDECIDED)
-        if last.stance is Stance.GOOD and len({one.label for one in claims if one.stance in (Stance.GOOD, Stance.ALSO)}) > 1:
+        retracted = any(claim.retracts and claim.label == last.label and claim.place > last.place for claim in claims)
+        good = {claim.label for claim in claims if claim.stance in (Stance.GOOD, Stance.ALSO)}
+        if retracted or (last.stance is Stance.GOOD and len(good) > 1):
             return Claim(last.place, last.label, Stance.UNDECIDED)
         return last
     return next((claim for claim in reversed(claims) if claim.stance is Stance.UNDECIDED), None)
@@ -112,14 +111,17 @@ def _without_option_letters(text: str, options: Sequence[Option]) -> str:
     return text
 
 
-def _headed(clauses: Clauses, labels: str, denied: set[str]) -> str | None:
-    """The letter of a line that begins with one, where all such lines name the same: a list names several. Letters
-    that the answer denies are not counted."""
-    found = set()
+def _headed(clauses: Clauses, labels: str, claims: Sequence[Claim]) -> str | None:
+    """The letter of a line that begins with one, where all such lines name the same: a list names several. A letter
+    that is denied there is not counted."""
+    found: set[str] = set()
+    denied = {claim.place: claim.label for claim in claims}
     heading, listed = _heading(labels)
-    for line in clauses.text.splitlines():
-        if match := heading.match(line):
-            found |= {*listed.findall(line), match["label"].upper()} - denied
+    start = 0
+    for line in clauses.text.split("\n"):
+        if (match := heading.match(line)) and start + match.start("label") not in denied:
+            found |= {match["label"].upper(), *(set(listed.findall(line)) - set(denied.values()))}
+        start += len(line) + 1
     return found.pop() if len(found) == 1 else None
 
 
@@ -156,7 +158,11 @@ def _denied(said: str, text: str) -> bool:
     before, after = said[max(0, at - 30) : at + 1], said[at + len(text) + 1 : at + len(text) + 30]
     if cut := _clause_words().search(after):
         after = after[: cut.start()]
-    return any(pattern.search(near) for pattern in (*(rules().kinds[kind] for kind in ("negations", "faults")), _FOLDED_NOT) for near in (before, after))
+    return any(
+        pattern.search(near)
+        for pattern in (*(rules().kinds[kind] for kind in ("negations", "faults")), _FOLDED_NOT)
+        for near in (before, after)
+    )
 
 
 @lru_cache(maxsize=1)

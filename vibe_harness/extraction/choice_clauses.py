@@ -38,11 +38,13 @@ class Stance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """place: of the letter in the text, in characters."""
+    """place: of the letter in the text, in characters. retracts: a denial that also undoes what was said before, as "B
+    is wrong" does and "B is less stereotypical" does not."""
 
     place: int
     label: str
     stance: Stance
+    retracts: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -50,8 +52,13 @@ def words() -> dict[str, str]:
     """Kind of word -> a pattern of all its phrases, in all languages, the longest first."""
     text = resources.files("vibe_harness.extraction").joinpath("choice_words.yaml").read_text(encoding="utf-8")
     kinds: dict[str, dict[str, list[str]]] = yaml.load(text, Loader=yaml.BaseLoader)  # "no" and "true" are words
-    kinds["nouns"] = {language: kinds["answers"][language] + kinds["options"][language] for language in kinds["answers"]}
-    return {kind: _any(phrase.lower() for spoken in languages.values() for phrase in spoken) for kind, languages in kinds.items()}
+    kinds["nouns"] = {
+        language: kinds["answers"][language] + kinds["options"][language] for language in kinds["answers"]
+    }
+    return {
+        kind: _any(phrase.lower() for spoken in languages.values() for phrase in spoken)
+        for kind, languages in kinds.items()
+    }
 
 
 def _any(phrases: Iterable[str]) -> str:
@@ -62,7 +69,9 @@ def _any(phrases: Iterable[str]) -> str:
     kinds: dict[tuple[bool, bool], dict[str, list[str]]] = {}
     for phrase in sorted(set(phrases), key=lambda one: (-len(one), one)):
         bounds = (_spaced(phrase[0]) and phrase != "n't", _spaced(phrase[-1]))
-        kinds.setdefault(bounds, {}).setdefault(phrase[0], []).append(r"\s+".join(map(re.escape, phrase[1:].split(" "))))
+        kinds.setdefault(bounds, {}).setdefault(phrase[0], []).append(
+            r"\s+".join(map(re.escape, phrase[1:].split(" ")))
+        )
     found = []
     for (before, after), by_first in sorted(kinds.items(), reverse=True):
         body = "|".join(f"{re.escape(first)}(?:{'|'.join(rest)})" for first, rest in sorted(by_first.items()))
@@ -80,7 +89,19 @@ def lowered(text: str) -> str:
     return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
-_COUNTED = ("negations", "faults", "hedges", "also", "best", "good", "conditions", "unreal", "turns", "excepting")
+_COUNTED = (
+    "negations",
+    "faults",
+    "rejections",
+    "hedges",
+    "also",
+    "best",
+    "good",
+    "conditions",
+    "unreal",
+    "turns",
+    "excepting",
+)
 
 
 class _Rules:
@@ -119,7 +140,9 @@ class _Rules:
             r"[\s\"'(\[]*\Z"
         )
         self.verdict = re.compile(rf"[\s:=)\]>-]*(?:\w+ly\s+)?(?:{word['verbs']}|{word['best']}|{word['good']})")
-        self.relative = re.compile(rf"{_CLOSERS}(?:(?:that|which)\s|{word['verbs']}|\w+n't\b|nicht|non|pas|で|인지|일\s)")
+        self.relative = re.compile(
+            rf"{_CLOSERS}(?:(?:that|which)\s|{word['verbs']}|\w+n't\b|nicht|non|pas|で|인지|일\s)"
+        )
         self.chosen = re.compile(rf"{_CLOSERS}{word['chosen']}")
         self.again = re.compile(rf"\s*{word['again']}\W*\Z")
         self.counter = re.compile(rf"\s*{word['clauses']}?\s*{word['negations']}\s*(?:{word['nouns']}\s*)?[\s\"'(]*\Z")
@@ -224,7 +247,8 @@ class Clauses:
                 continue
             if stance is not Stance.DENIED and named.several:
                 stance = Stance.UNDECIDED
-            found += [Claim(place, label, stance) for place, label in named.letters]
+            retracts = stance is Stance.DENIED and self._retracts(named, following)
+            found += [Claim(place, label, stance, retracts) for place, label in named.letters]
         return found
 
     def _joined(self, last: _Named, match: re.Match[str]) -> bool:
@@ -236,29 +260,44 @@ class Clauses:
         return not self._rules.verdict.match(self._low, match.end(), match.end() + REACH)
 
     def _stance(self, named: _Named, following: int, denied: bool) -> Stance | None:
+        """following: where the next letters begin. denied: a letter shortly before was denied."""
         rules, low, place = self._rules, self._low, named.start
         if rules.marked.search(low, max(0, place - 30), place):
             return Stance.TAKEN
-        sentence, clause = self._starts(place)
-        start = max(clause, place - REACH)
-        colon = low.rfind(":", start, place) + 1
-        if colon and rules.cue.search(low, colon, place):  # "not a hard question: the answer is B"
-            start = colon
+        sentence, start = self._scope(place)
         if self._in_question(named.end) or rules.excepted.search(low, max(sentence, place - 40), place):
             return None
         if negative := self._count("negations", start, place) + self._count("faults", start, place):
             return Stance.DENIED if negative == 1 else None
-        verdict = self._verdict(named, following)
-        if verdict is Stance.DENIED and not self._cued(named, start):
+        verdict, cued = self._verdict(named, following), self._cued(named, start)
+        if verdict is Stance.DENIED and (not cued or rules.relative.match(low, named.end, named.end + 30)):
             return verdict
-        unreal = self._count("conditions", max(sentence, place - 2 * REACH), place) + self._count("unreal", start, place)
-        if unreal:
-            return Stance.DENIED if verdict is Stance.DENIED else None
-        if self._cued(named, start):
-            denies = verdict is Stance.DENIED and rules.relative.match(low, named.end, named.end + 30)
-            return Stance.DENIED if denies else Stance.TAKEN
-        if rules.chosen.match(low, named.end, named.end + 20) or self._stands_alone(named, sentence, clause):
+        if self._count("conditions", max(sentence, place - 2 * REACH), place) or self._count("unreal", start, place):
+            return None
+        if cued or rules.chosen.match(low, named.end, named.end + 20) or self._stands_alone(named):
             return Stance.TAKEN
+        return self._praise(named, verdict, denied)
+
+    def _retracts(self, named: _Named, following: int) -> bool:
+        sentence, start = self._scope(named.start)
+        end = min(self._clause_end(named.end), following, named.end + REACH)
+        if any(self._count(kind, named.end, end) for kind in ("rejections", "good", "best")):
+            return True
+        return self._count("turns", max(sentence, named.start - 40), named.start) > 0 or self._cued(named, start)
+
+    def _scope(self, place: int) -> tuple[int, int]:
+        """Where the sentence of a letter begins, and what ahead of the letter can tell of it."""
+        sentence, clause = self._starts(place)
+        start = max(clause, place - REACH)
+        colon = self._low.rfind(":", start, place) + 1
+        if colon and self._rules.cue.search(self._low, colon, place):  # "not a hard question: the answer is B"
+            start = colon
+        return sentence, start
+
+    def _praise(self, named: _Named, verdict: Stance | None, denied: bool) -> Stance | None:
+        """A verdict, where the letter is the subject of its clause; "B does" where another letter was denied."""
+        rules, low, place = self._rules, self._low, named.start
+        sentence, start = self._scope(place)
         before = low[start:place]
         if named.small and not rules.called.search(before):
             return None
@@ -306,9 +345,10 @@ class Clauses:
         number = bisect_left(spans, (start, 0))
         return spans[number][0] if number < len(spans) and spans[number][1] <= end else None
 
-    def _stands_alone(self, named: _Named, sentence: int, clause: int) -> bool:
+    def _stands_alone(self, named: _Named) -> bool:
         """Whether a letter is a line or the last sentence of one, or follows "so" or an introduction at its end."""
         rules, low, place = self._rules, self._low, named.start
+        sentence, clause = self._starts(place)
         line = max(low.rfind("\n", max(0, place - REACH), place) + 1, place - REACH, 0)
         if rules.ends.match(low, named.end) and rules.so.search(low, line, place):
             return True

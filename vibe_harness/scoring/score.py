@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 import statistics
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from vibe_harness.cards.schema import TaskCard
 from vibe_harness.corpora.sampling import check_dimension
-from vibe_harness.errors import UserError
+from vibe_harness.errors import HarnessError, UserError
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.frame_counts import Speakers, speakers_of
 from vibe_harness.metrics.metric import Settings, strata_for
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
-from vibe_harness.scoring.choice_score import score_choice, unlikely_letters
-from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_values
+from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_by_share, missing_values
+from vibe_harness.stats.level import TOO_OFTEN
+from vibe_harness.store.atomic_files import written_aside
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
-from vibe_harness.store.run_tables import SCORED, column_names, read_frame
+from vibe_harness.store.run_tables import SCORED, column_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
+METRIC_ERRORS = "metric-errors.txt"
+"""Of a run folder: the tracebacks of metrics that failed when it was last scored."""
 
-def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], progress: Progress) -> Results:
+
+def score_run(
+    folder: RunFolder,
+    settings: Settings,
+    dimensions: Sequence[str],
+    progress: Progress,
+    *,
+    keep_traces: bool = True,
+) -> Results:
     """Score the observations of a run folder; needs neither model nor cards nor corpus.
 
-    dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
+    dimensions: columns to compare by; those of the run where empty. keep_traces: write the tracebacks of metrics that
+    failed to metric-errors.txt in the folder. Raises UserError for a dimension that the run lacks.
     """
+    traces: list[str] = []
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
@@ -45,20 +61,21 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         for variant in task.variants
         for dimension in (dimensions or record.dimensions)
     ]
-    unlikely = unlikely_letters(folder.responses) if record.answer_by == "likelihood" else {}
+    by_likelihood = record.answer_by == "likelihood"
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
-            if task.card.kind == "choice":
-                share = unlikely.get((task.card.task, variant), 0.0)
-                found = score_choice(folder.observations, task, variant, dimension, settings, share)
-            else:
-                found = score_task(  # which alone holds the frame, so that no two are held at once
-                    read_frame(folder.observations, task.card.task, variant, dimension),
-                    task, variant, dimension, settings_for(record, dimension, settings),
-                )  # fmt: skip
+            kind = kind_of(task.card)
+            found = score_task(  # which alone holds the frame, so that no two are held at once
+                kind.frame(folder.observations, task.card, variant, dimension),
+                task, variant, dimension, settings_for(record, dimension, settings),
+                kind.warnings(folder.responses, task.card, variant) if by_likelihood else [],
+                traces,
+            )  # fmt: skip
             results.append(found)
             tick(1)
+    if keep_traces:
+        _write_traces(folder, traces)
     return Results(
         format=FORMAT,
         model=record.model.model,
@@ -125,35 +142,88 @@ def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
     return summaries
 
 
-def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
-    """All metrics of a task card on one frame of observations (see `read_frame`), with coverage and warnings."""
+def score_task(
+    frame: pd.DataFrame,
+    task: TaskRecord,
+    variant: str,
+    dimension: str,
+    settings: Settings,
+    unreliable: Sequence[str] = (),
+    traces: list[str] | None = None,
+) -> TaskResult:
+    """All metrics of a task card on one frame of observations (see `TaskKind.frame`), with coverage and warnings.
+
+    unreliable: further reasons why the scores are not reliable. traces: is given the tracebacks of metrics that failed.
+    """
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
-    speakers = speakers_of(frame)
-    _check_crossing(speakers, dimension)
+    kind, card = kind_of(task.card), task.card
+    settings = replace(settings, conditions=kind.conditions(card, frame, dimension))
+    if kind.free_text:
+        speakers = speakers_of(frame)
+        _check_crossing(speakers, dimension)
+        by_group = missing_by_group(frame, speakers, settings)
+    else:  # a speaker may stand in several groups, such as orders of the options
+        by_group = missing_by_share(frame)
+    scores = compute_metrics(frame, card, settings, traces)
+    for name, part in kind.parts(card, frame):
+        for score in compute_metrics(part, card, settings, traces):
+            scores.append(replace(score, attribute=f"{name}, {score.attribute}" if score.attribute else name))
     without = frame["reading"] != Reading.VALUE
-    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in task.card.metrics]
-    scores = [score for metric in metrics for score in metric.compute(frame, settings)]
+    covered = frame[[column for column in COVERED if column in frame]]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
+        *_levels_not_held(scores),
         *missing_values(frame, without),
-        *missing_by_group(frame, speakers, settings),
+        *by_group,
+        *unreliable,
     ]
-    reliable = not warnings
-    warnings += _undefined_attributes(scores)
     return TaskResult(
-        task=task.card.task,
+        task=card.task,
         task_digest=task.digest,
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={name: coverage_of(frame.loc[frame["group"] == name, frame.columns.intersection(COVERED)]) for name in speakers.groups},
+        groups={name: coverage_of(covered[frame["group"] == name]) for name in sorted(frame["group"].unique())},
         without_value=float(without.mean()),
-        reliable=reliable,
-        warnings=warnings,
+        reliable=not warnings,
+        warnings=[*warnings, *(_undefined_attributes(scores) if kind.free_text else [])],
         scores=scores,
     )
+
+
+def compute_metrics(
+    frame: pd.DataFrame, card: TaskCard, settings: Settings, traces: list[str] | None = None
+) -> list[Score]:
+    """The scores of every metric of a card. One that fails has an undefined score, beside those of the others.
+
+    traces: is given the traceback of each that failed. Raises UserError for a metric that is not there, and what a
+    metric raises of it.
+    """
+    metrics = {name: find_metric(name, trust_remote_code=settings.trust_remote_code) for name in card.metrics}
+    scores: list[Score] = []
+    for name, metric in metrics.items():
+        try:
+            scores += metric.compute(frame, settings)
+        except (HarnessError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - any package may register a metric, and it may raise anything
+            if traces is not None:
+                traces.append(f"{card.task}, metric {name}:\n{traceback.format_exc()}")
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            scores.append(Score(metric=name, undefined=f"the metric failed ({said})"))
+    return scores
+
+
+def _write_traces(folder: RunFolder, traces: Sequence[str]) -> None:
+    """Write the tracebacks of metrics that failed; without any, remove those of an earlier scoring."""
+    path = folder.path / METRIC_ERRORS
+    if not traces:
+        path.unlink(missing_ok=True)
+        return
+    with written_aside(path) as aside:
+        aside.write_text("\n".join(traces), encoding="utf-8")
 
 
 def _check_crossing(speakers: Speakers, dimension: str) -> None:
@@ -165,6 +235,20 @@ def _check_crossing(speakers: Speakers, dimension: str) -> None:
             f"--dimension {dimension}: {len(small)} of its {len(sizes)} groups have one speaker only "
             f"({', '.join(small[:5])}{', ...' if len(small) > 5 else ''}), and two are needed: compare by one column"
         )
+
+
+def _levels_not_held(scores: Sequence[Score]) -> list[str]:
+    """A warning for each metric whose test rejects true nulls too often in this design, and where."""
+    found: dict[str, list[Score]] = {}
+    for score in scores:
+        if score.detail.get("level", 0.0) >= TOO_OFTEN:
+            found.setdefault(score.metric, []).append(score)
+    return [
+        f"{metric}: too few speakers for numbers of answers or habits so unlike: the test of "
+        f"{', '.join(score.attribute or 'the task' for score in own)} rejects up to "
+        f"{max(score.detail['level'] for score in own):.0%} of true nulls at 0.05"
+        for metric, own in found.items()
+    ]
 
 
 def _undefined_attributes(scores: Sequence[Score]) -> list[str]:

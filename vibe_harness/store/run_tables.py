@@ -209,13 +209,20 @@ def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]
                 column = column.dictionary_decode()
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                 column = column.dictionary_encode()
-            elif not any(is_kind(column.type) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_boolean)):
+            elif not any(
+                is_kind(column.type) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_boolean)
+            ):
                 raise pa.ArrowTypeError(f"the column '{name}' holds no words but {column.type}")
             kept.append(column)
             at += len(batch)
         kind = file.schema_arrow.field(name).type
     if not kept:
-        kept = [pa.array([], kind if pa.types.is_list(kind) or pa.types.is_boolean(kind) else pa.dictionary(pa.int32(), pa.string()))]
+        kept = [
+            pa.array(
+                [],
+                kind if pa.types.is_list(kind) or pa.types.is_boolean(kind) else pa.dictionary(pa.int32(), pa.string()),
+            )
+        ]
     whole = pa.chunked_array(kept).unify_dictionaries().combine_chunks()
     kept.clear()
     pa.default_memory_pool().release_unused()  # which keeps what the batches took: more than the column does
