@@ -93,7 +93,8 @@ def stories() -> pd.DataFrame:
     nothing = pd.Series([None] * 8, dtype=object)
     frame = pd.DataFrame({
         "choice": nothing, "letter": nothing, "outcome": ["ok"] * 8, "item": [f"i{n // 4}" for n in range(8)],
-        "speaker": [f"s{n % 4}" for n in range(8)], "group": ["f" if n % 4 < 2 else "m" for n in range(8)], "place": [0] * 8,
+        "speaker": [f"s{n % 4}" for n in range(8)], "group": ["f" if n % 4 < 2 else "m" for n in range(8)],
+        "place": [0] * 8,
     })  # fmt: skip
     frame.attrs["options"] = ["stereotypical", "anti-stereotypical", "irrelevant"]
     return frame
