@@ -17,22 +17,23 @@ OPTIONS = tuple(
 )
 TAKEN = (
     "The answer is {}.", "I choose {}.", "My final answer: {}", "I'd go with option {}.", "Answer: [[{}]]",
-    "It must be {}.", "So the correct option is ({}).", "**Answer:** {}", "$\\boxed{{{}}}$", "정답은 {}입니다.", "答案是{}。",
+    "It must be {}.", "So the correct option is ({}).", "**Answer:** {}", "$\\boxed{{{}}}$", "정답은 {}입니다.",
+    "答案是{}。",
     "Die richtige Antwort ist {}.", "La respuesta correcta es {}.", "La bonne réponse est {}.",
 )  # fmt: skip
 DENIED = (
     "{} is wrong.", "{} is not correct.", "It can't be {}.", "{} is hardly right.", "{} seems less natural.", "Not {}.",
     "I would never choose {}.", "The answer is not {}.", "{} isn't the best answer.", "I rule out {}.", "{}: no.",
-    "I don't think that the answer is {}.", "정답은 {}가 아닙니다.", "答案不是{}。", "{} ist nicht richtig.",
+    "I don't think that the answer is {}.", "정답은 {}가 아닙니다.", "答案不是{}。",
+    "{} ist nicht richtig.",
     "{} es incorrecta.",
 )  # fmt: skip
 PIECES = (
-    "!", "?", "(", "[", '"', "'", "*", "`", "~~", "#", ">", "-", " – ", ",", ".", "...", ":", "\n", "\\boxed{", "[[", "A",
-    "b", "A ", "B, ", "C or ", "D) ", "a. ", "the answer is ", "answer: ", "not ", "if ", "so ", "but ", "no, ",
-    "I think that ",
-    "the first option ", "most ", "probably ", "the ", "option ", "Paris ", "答案", "不", "답", "B입니다", "아니라 ",
-    "<think>",
-    "</think>", "[/THINK]", "é", "0", "\u3000", "ﷺ",
+    "!", "?", "(", "[", '"', "'", "*", "`", "~~", "#", ">", "-", " – ", ",", ".", "...", ":", "\n",
+    "\\boxed{", "[[", "A", "b", "A ", "B, ", "C or ", "D) ", "a. ", "the answer is ", "answer: ", "not ",
+    "if ", "so ", "but ", "no, ", "I think that ", "the first option ", "most ", "probably ", "the ",
+    "option ", "Paris ", "答案", "不", "답", "B입니다", "아니라 ", "<think>", "</think>", "[/THINK]", "é", "0",
+    "\u3000", "ﷺ",
 )  # fmt: skip
 LONG = 20_000  # characters: an answer of 4,000 tokens
 SECONDS = 3.0  # some fifteen times what the slowest of them takes; 8,000 lines of "!" once took 13 s
