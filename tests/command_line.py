@@ -49,7 +49,7 @@ class QuickCommand(Command):
     """The same without a process of its own: for what does not hang on one. An exception fails the test."""
 
     def __call__(self, *arguments: object, check: int | None = None) -> subprocess.CompletedProcess[str]:
-        from vibe_harness.cli.main import main
+        from vibe_harness.cli.main import UNFORESEEN, main
 
         words = [str(argument) for argument in arguments]
         out, err = io.StringIO(), io.StringIO()
@@ -58,6 +58,7 @@ class QuickCommand(Command):
                 main(words)
             except SystemExit as end:
                 code = int(end.code or 0)
+        assert code != UNFORESEEN, err.getvalue()
         done = subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
         if check is not None:
             assert code == check, f"exit {code}\n{done.stdout}\n{done.stderr}"

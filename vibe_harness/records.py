@@ -176,6 +176,7 @@ class Response:
     served_model: str | None = None  # model name and version as the engine reported it
     error: str | None = None
     likelihoods: Mapping[str, float] | None = None  # label -> natural log-probability, where these made the answer
+    thought: str = ""  # what the model wrote while it was thinking; no part of the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,8 @@ class Observation:
     reading: Reading  # of the attribute
     raw: tuple[str, ...] = ()  # as the extractor wrote them
     values: tuple[str, ...] = ()  # canonical, each once
-    answer: str | None = None  # digest of the whole response, to see which are word for word alike; None without text
+    answer: str | None = None  # digest of the answer, to see which are word for word alike; None without text
+    thought: bool = False  # the response carries a thought, which is no part of the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

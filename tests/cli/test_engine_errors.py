@@ -31,9 +31,7 @@ def test_models_that_cannot_be_asked(quick: Any, tones: Path, model: str, said: 
     assert said in one_line(quick("--model", model, *RUN, "--corpus", tones), 2)
 
 
-@pytest.mark.parametrize(
-    ("model", "extra"), [("qwen2-audio", "vllm"), ("hf:org/name", "hf"), ("gemini-2.5-flash", "gemini")]
-)
+@pytest.mark.parametrize(("model", "extra"), [("qwen2-audio", "vllm"), ("hf:org/name", "hf")])
 def test_a_missing_extra_names_the_command_that_installs_it(
     quick: Any, tones: Path, model: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

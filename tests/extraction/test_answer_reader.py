@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vibe_harness.extraction.answer_reader import read_choice
 from vibe_harness.records import Option, Reading
+from vibe_harness.thoughts import split_thought
 
 
 def options(*texts: str) -> tuple[Option, ...]:
@@ -38,7 +39,8 @@ def test_there_are_a_few_hundred_answers() -> None:
 
 @pytest.mark.parametrize(("offered", "expected", "answer"), ANSWERS)
 def test_an_answer_is_read_as_a_person_reads_it(offered: str, expected: str, answer: str) -> None:
-    choice = read_choice(answer.replace("\\n", "\n").replace("\\\\", "\\"), OFFERED[offered])
+    said, _ = split_thought(answer.replace("\\n", "\n").replace("\\\\", "\\"))
+    choice = read_choice(said, OFFERED[offered])
     assert choice.label == (None if expected == "-" else expected)
     assert (choice.reading is Reading.VALUE) == (expected != "-")
 

@@ -198,3 +198,9 @@ def test_an_extractor_spends_from_the_runs_budget(story: Task) -> None:
         list(ModelExtractor(priced, [story], budget=budget).extract(responses(story, "a")))
     budget = Budget(max_requests=3, requests=3, max_cost=0.5)  # the limit of requests is the audio model's
     assert len(list(ModelExtractor(priced, [story], budget=budget).extract(responses(story, "a")))) == 1
+
+
+def test_what_an_extractor_thinks_is_no_part_of_its_answer(story: Task) -> None:
+    thinks = '<think>{"occupation": "judge"}</think>\n' + json.dumps({**NOTHING, "occupation": "Nurses"})
+    [read] = ModelExtractor(card(answer=thinks), [story]).extract(responses(story, "text"))
+    assert read.readings["occupation"] is Reading.VALUE and read.raw["occupation"] == ("Nurses",)

@@ -82,7 +82,8 @@ def rescored(folder: RunFolder, results: Results, progress: Progress, *, trust_r
         tau=results.tau, permutations=results.permutations, seed=results.seed,
         also_test=known_tests(results.also_test), trust_remote_code=trust_remote_code,
     )  # fmt: skip
-    return score_run(folder, settings, list(dict.fromkeys(task.dimension for task in results.tasks)), progress)
+    dimensions = list(dict.fromkeys(task.dimension for task in results.tasks))
+    return score_run(folder, settings, dimensions, progress, keep_traces=False)
 
 
 def first_difference(stored: Results, made: Results) -> str | None:

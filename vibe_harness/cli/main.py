@@ -7,13 +7,19 @@ import importlib
 import io
 import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from vibe_harness.cli.output import begin, printed, tell
 from vibe_harness.errors import HarnessError, UserError
+
+UNFORESEEN = 70
+"""Exit code of an error that nobody foresaw: EX_SOFTWARE of sysexits.h."""
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
@@ -142,10 +148,26 @@ def _status(args: list[str]) -> int:
         elif error.filename is not None:  # a path too long, a folder that nobody may look into or that vanished
             status = _told(f"{error.filename}: {error.strerror}", 2)
         else:
-            raise
+            status = _unforeseen()
+    except Exception:  # noqa: BLE001 - a fault of vibe-harness or of a package it uses: it is told, and kept in a file
+        status = _unforeseen()
     if why := printed():  # results are stored: nothing but their printing failed
         status = _told(f"standard output: {why}", 2)
     return status
+
+
+def _unforeseen() -> int:
+    """Keep the traceback of the error at hand in a file that its owner alone can read, and say where."""
+    trace = traceback.format_exc()
+    try:
+        file, path = tempfile.mkstemp(prefix="vibe-harness-", suffix=".txt")
+        os.close(file)
+        Path(path).write_text(trace, encoding="utf-8", errors="backslashreplace")
+    except OSError:
+        tell(trace)
+        path = "above"
+    said = " ".join(trace.strip().rpartition("\n")[2].split())[:300]
+    return _told(f"an error that was not foreseen: {said}. Please report it. The traceback: {path}", UNFORESEEN)
 
 
 def _told(message: str, exit_code: int) -> int:

@@ -64,6 +64,7 @@ def print_results(results: Results, folder: Path) -> None:
     for task in results.tasks:
         counts = ", ".join(
             f"{group}: {counted(c.speakers, 'speaker')}, {counted(c.requests, 'request')}"
+            + (f", {c.thoughts} with a thought" if c.thoughts else "")
             for group, c in task.groups.items()
         )
         mark = "" if task.reliable else "NOT RELIABLE: "

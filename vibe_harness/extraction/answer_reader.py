@@ -13,73 +13,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vibe_harness.cards.spelling import fold
+from vibe_harness.extraction.choice_clauses import Claim, Clauses, Stance, letters, rules, words
 from vibe_harness.records import Option, Reading
 
-VERSION = 1
-
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHT_ENDS = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)  # opened by the prompt
-_MARKUP = re.compile(r"\*+|__|`+|~~|\\(?:text|mathrm|mathbf|textbf)(?=\{)|[{}$]|\\(?=\W)|^[^\S\n]*[#>]+", re.MULTILINE)
-_QUOTES = str.maketrans("“”‘’「」『』【】《》", '""\'\'""""[]""')
-
-_WORD = r"option|answer|ans|choice|letter|continuation|sentence|ending|completion|number|statement"
-_NOUN = rf"(?:\s*\b(?:the\s+)?(?:{_WORD})\b)?"
-_THING = (
-    r"(?:answer|ans|choice|option|selection|pick|response|continuation|ending|completion|conclusion|one|letter)"
-    r"(?:\s+(?:that|which)\s+[\w' ]{1,30}?)?(?:\s+(?:here|overall|then|(?:to|for)\s+(?:the|this)\s+question))?"
-)
-_IS = r"(?:\s+(?:is|was|(?:would|should|must|will|has\s+to|seems\s+to|appears\s+to)\s+be))"
-_IT_IS = r"(?:it|that|this)(?:'?s|\s+is|\s+would\s+be)|(?:must|has\s+to|seems\s+to)\s+be|looks\s+like"
-_SURELY = r"(?:\s*\b(?:definitely|probably|clearly|certainly|likely|most\s+likely|therefore|thus|simply|indeed)\b,?)?"
-_COLON = r"\s*[\"']?\s*(?:[:=]|->|→|-|–|—)\s*"
-_OPENER = r"[\s\"'(\[<]*"
-_CHOOSE = (
-    r"(?:choose|chose|pick|picked|select|selected|go\s+(?:with|for)|going\s+(?:with|for)|opt\s+for|vote\s+for|"
-    r"settle\s+on|stick\s+with|stay\s+with|say|answer|guess|think|believe|conclude|lean\s+towards?)"
-)
-_CUES = (  # a letter right after one of these is a commitment
-    rf"\b{_THING}(?:{_IS}|{_COLON}|{_IS}{_COLON}){_SURELY}{_NOUN}(?:\s*[:=])?\s*",
-    rf"\b{_CHOOSE}(?:\s+that)?(?:\s+(?:it'?s|it\s+is|is)|\s+the\s+(?:answer|best\s+\w+)\s+is)?"
-    rf"{_SURELY}{_NOUN}(?:\s*:)?\s*",
-    rf"\b(?:{_IT_IS}|leaves(?:\s+\w+\s+with)?){_SURELY}{_NOUN}\s*",
-    rf"\b(?:final|correct|best|right)\s+(?:answer|choice|option){_NOUN}\s*",
-    rf"\b(?:correct|best|right|most\s+\w+)(?:\s*:|\s+(?:\w+\s+)?(?:is|would\s+be){_NOUN})\s*",
-    r"(?:答案|选项)\s*(?:应该|应|就)?\s*[是为选]?\s*:?\s*(?:选项)?\s*|(?:选择|应选|故选|选)\s*(?:选项)?\s*:?\s*",
-    r"(?:정답|답|선택)\s*(?:은|는|이|:)*\s*:?\s*",
-)
-_SO = (  # and so is one after these, where nothing follows it
-    r"(?:^|[.!?,:;\n])\s*(?:therefore|thus|hence|so|definitely|probably|clearly|likely|most\s+likely|maybe|perhaps|"
-    r"sure|okay|ok|yes|actually|correction|no|wait)\b[\s,!.:]*(?:it'?s\s+|the\s+answer\s+is\s+)?(?:option\s+)?"
-)
-_PRAISE = (
-    r"\s*[)\].:]*\s*(?:\"[^\"\n]*\"\s*)?"
-    r"(?:(?:is|seems|appears|looks|sounds|feels|would\s+be|remains)(?:\s+to\s+be)?"
-    r"\s+(?:clearly\s+|definitely\s+|probably\s+|by\s+far\s+)?(?:the\s+)?(?:\w+\s+)?"
-    r"(?:best|correct|right|most|more|likeliest|only|one|answer|better|accurate|natural|appropriate)\b|"
-    r"it\s+is\b|(?:fits|makes|works|follows|matches|continues)\b(?!\s+no)|"
-    r"번|입니다|是(?:正确|最|对)|正确|最合适|가\s*(?:정답|맞))"
-)
-_NEGATED = re.compile(
-    r"(?:\b(?:not|never|cannot|neither|nor|hardly|unlikely|doubt|rather\s+than|instead\s+of|why|between|eliminate|"
-    r"exclude|rule\s+out)|n't)\b[^,.;:!?\n]{0,24}$|\b(?:if|whether|unless|suppose|supposing)\b[^.;:!?\n]{0,24}$",
-    re.IGNORECASE,
-)
-_JOINED_BEFORE = re.compile(r"(?:\b(?:and|or|nor|both)\b|[/&])\s*(?:option|answer)?\s*[(\[]?\s*$", re.IGNORECASE)
-_DECLINES = re.compile(
-    r"\b(?:both|neither|none of|all of (?:the|them)|all (?:three|four)|any of|not sure|unsure|unclear|depends)\b|"
-    r"\b(?:cannot|can't|can not|could not|couldn't|unable to|not able to|impossible to|hard to)\s+(?:\w+\s+)?"
-    r"(?:answer|tell|determine|decide|choose|pick|select|say|know|judge|identify|be determined)\b|"
-    r"\b(?:don'?t know|do not know|no (?:correct )?answer|not enough information)\b|"
-    r"\bequally (?:likely|plausible|good|valid)\b|无法|不能确定|不确定|不知道|都可以|都不|알 수 없|모르겠|둘 다",
-    re.IGNORECASE,
-)
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
-_QUOTE_CUE = re.compile(
-    rf"\b(?:answer|choice|selection|pick|continuation|ending|completion|conclusion|{_CHOOSE})\b|答案|选|정답|답",
-    re.IGNORECASE,
-)
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+VERSION = 2
 SHORTEST_QUOTE = 3  # letters of a folded option text that may be looked for inside a longer answer
+
+_MARKUP = re.compile(
+    r"~~[^~\n]{0,200}~~|\*+|__|`+|\\(?:text|mathrm|mathbf|textbf)(?=\{)|[{}$]|\\(?=\W)|^[^\S\n]{0,8}[#>]+|"
+    r"</?(?:b|i|u|em|strong|p|br|span)\s?/?>",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BOXED = re.compile(r"\\?\bboxed\s?\{")
+_QUOTES = str.maketrans("“”‘’「」『』【】《》＂", '""\'\'""""[]"""')
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_REPEATED = re.compile(r"([^\w\s.])\1{2,}")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_FOLDED_NOT = re.compile(r"\b(?:is|are|was|were|do|does|did|wo|would|ca|could|should)nt\b")  # "isn't", folded
+_CANNOT = (
+    r"\b(?:cannot|can't|can not|could not|couldn't|unable to|not able to|impossible to|hard to)\s+(?:\w+\s+)?"
+    r"(?:answer|tell|determine|decide|choose|pick|select|say|know|judge|identify|be determined)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,96 +44,84 @@ class Choice:
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Patterns:
-    """What finds the letters of one set of labels, each in a group `label`."""
-
-    strong: tuple[re.Pattern[str], ...]  # the answer commits itself
-    weak: tuple[re.Pattern[str], ...]  # it praises one option
-    bare: re.Pattern[str]  # a line that begins with a letter
-    listed: re.Pattern[str]  # a letter as in a list
-    several: re.Pattern[str]  # a letter, and right after it another one
-
-
 def read_choice(answer: str, options: Sequence[Option]) -> Choice:
     """The option that an answer settles on.
 
-    options: as they were offered, in their order; labels are single capital letters. What stands in a block of thought
-    is passed over. The last commitment counts ("the answer is C", "I choose (b)", "[[B]]", a line of its own); then one
+    options: as they were offered, in their order; labels are single capital letters. answer: without what the model
+    thought. The last commitment counts ("the answer is C", "I choose (b)", "[[B]]", a line of its own); then the one
     option that is praised ("B fits best"); then a line that begins with a letter; then the one option whose text is
-    quoted. Letters come before quoted text.
+    quoted. An option that the answer denies after that is none. Letters come before quoted text.
     """
-    text = _plain(answer)
-    patterns = _patterns(tuple(option.label for option in options))
-    commits, unsettled = _commitments(text, patterns, patterns.strong)
-    if not commits and not unsettled:
-        commits, unsettled = _commitments(text, patterns, patterns.weak)
-    ordinal = _ordinal(text, options)
-    if ordinal and (not commits or ordinal[0] > commits[-1][0]):
-        commits.append(ordinal)
-    if commits and (not unsettled or commits[-1][0] > unsettled[-1]):
-        return Choice(Reading.VALUE, commits[-1][1])
-    if not unsettled:
-        label = _bare(text, patterns) or _quoted(text, options)
-        if label:
+    text = _plain(answer, options)
+    labels = "".join(option.label for option in options)
+    clauses = Clauses(_without_option_letters(text, options), labels)
+    claims = clauses.claims()
+    settled = _settled(claims)
+    if settled and settled.stance is not Stance.UNDECIDED:
+        return Choice(Reading.VALUE, settled.label)
+    if all(claim.stance is Stance.DENIED for claim in claims):
+        label = _headed(clauses, labels, claims) or _quoted(text, options)
+        if label and not any(claim.retracts and claim.label == label for claim in claims):
             return Choice(Reading.VALUE, label)
-    declined = unsettled or _DECLINES.search(text) or patterns.several.search(text)
-    return Choice(Reading.UNKNOWN if declined else Reading.UNPARSED)
+    several = any(named.several for named in clauses.named)
+    undecided = settled is not None or several or _declines().search(text)
+    return Choice(Reading.UNKNOWN if undecided else Reading.UNPARSED)
 
 
-def _plain(answer: str) -> str:
-    """The answer without thought, markup and extra blanks, its letters and quotation marks in plain forms."""
+def _settled(claims: Sequence[Claim]) -> Claim | None:
+    """The claim that settles the answer; an undecided one where none does, None where nothing is claimed."""
+    for stances in ((Stance.TAKEN,), (Stance.BEST,), (Stance.GOOD,)):
+        undecided = [claim for claim in claims if claim.stance is Stance.UNDECIDED]
+        found = [claim for claim in claims if claim.stance in stances]
+        if not found:
+            continue
+        last = found[-1]
+        if undecided and undecided[-1].place > last.place:
+            return undecided[-1]
+        retracted = any(claim.retracts and claim.label == last.label and claim.place > last.place for claim in claims)
+        good = {claim.label for claim in claims if claim.stance in (Stance.GOOD, Stance.ALSO)}
+        if retracted or (last.stance is Stance.GOOD and len(good) > 1):
+            return Claim(last.place, last.label, Stance.UNDECIDED)
+        return last
+    return next((claim for claim in reversed(claims) if claim.stance is Stance.UNDECIDED), None)
+
+
+def _plain(answer: str, options: Sequence[Option]) -> str:
+    """The answer without markup and extra blanks, letters and quotation marks in plain forms, "the second option" as
+    its letter."""
     text = unicodedata.normalize("NFKC", answer).translate(_QUOTES)
-    text = _MARKUP.sub("", _THOUGHT_ENDS.split(_THOUGHT.sub("", text))[-1])
-    return "\n".join(line for line in (" ".join(line.split()) for line in text.splitlines()) if line)
+    text = _MARKUP.sub("", _BOXED.sub("[[", text)).replace("_", " ")
+    lines = (_REPEATED.sub(r"\1", " ".join(line.split())) for line in text.splitlines())
+    text = "\n".join(line for line in lines if line.strip("!?.,;:-=#|/\\ "))
+    text = _idioms().sub("", text)
+    by_place = {word: option.label for word, option in zip(_ORDINALS, options, strict=False)}
+    if options:
+        by_place["last"] = options[-1].label
+    return _ordinals().sub(lambda one: f"option {by_place[one['place'].lower()]}" if one["place"].lower() in by_place
+                           else one[0], text)  # fmt: skip
 
 
-def _commitments(
-    text: str, patterns: _Patterns, kinds: Sequence[re.Pattern[str]]
-) -> tuple[list[tuple[int, str]], list[int]]:
-    """Places and labels of the commitments of some kinds, in order; and places where two options are named as one."""
-    found: dict[int, str] = {}
-    unsettled: set[int] = set()
-    for pattern in kinds:
-        for match in pattern.finditer(text):
-            start, before = match.start("label"), _before(match, "label")
-            if _NEGATED.search(before):
-                continue
-            if patterns.several.match(text, start) or _JOINED_BEFORE.search(before):
-                unsettled.add(start)
-            else:
-                found[start] = match["label"].upper()
-    return sorted(found.items()), sorted(unsettled)
+def _without_option_letters(text: str, options: Sequence[Option]) -> str:
+    """The text with each option's words blanked where they hold what looks like a letter ("Vitamin C")."""
+    labels = "".join(option.label for option in options)
+    for option in options:
+        words = option.text.strip()
+        if len(words) >= SHORTEST_QUOTE and letters(labels).search(words):
+            text = re.sub(re.escape(words), lambda found: "·" * len(found[0]), text, flags=re.IGNORECASE)
+    return text
 
 
-def _before(match: re.Match[str], group: str) -> str:
-    """What stands right ahead of a group: enough to hold a negation."""
-    return match.string[max(0, match.start(group) - 60) : match.start(group)]
-
-
-def _ordinal(text: str, options: Sequence[Option]) -> tuple[int, str] | None:
-    """The last "second option" that an answer commits itself to, with its place."""
-    word = rf"(?P<word>{'|'.join(_ORDINALS[: len(options)])}|last)\s+(?:{_WORD}|one)\b"
-    forms = (
-        rf"(?:{_THING}{_IS}|\b{_CHOOSE})\s+the\s+{word}",
-        rf"(?:^|\n)\W*(?:the\s+)?{word}\W*(?:$|\n)",
-        rf"\bthe\s+{word}\s+(?:is|seems|sounds|fits|makes)\s+(?:the\s+)?(?:best|correct|right|most|more\s+likely)\b",
-    )
-    found = [match for form in forms for match in re.finditer(form, text, re.IGNORECASE)]
-    kept = [match for match in found if not _NEGATED.search(_before(match, "word"))]
-    if not kept:
-        return None
-    last = max(kept, key=lambda match: match.start("word"))
-    ordinal = last["word"].lower()
-    return last.start("word"), options[-1 if ordinal == "last" else _ORDINALS.index(ordinal)].label
-
-
-def _bare(text: str, patterns: _Patterns) -> str | None:
-    """The letter of a line that begins with one, where all such lines name the same: a list names several."""
-    found = set()
-    for line in text.splitlines():
-        if match := patterns.bare.match(line.strip()):
-            found |= {*patterns.listed.findall(line), match["label"].upper()}
+def _headed(clauses: Clauses, labels: str, claims: Sequence[Claim]) -> str | None:
+    """The letter of a line that begins with one, where all such lines name the same: a list names several. A letter
+    that is denied there is not counted."""
+    found: set[str] = set()
+    denied = {claim.place: claim.label for claim in claims}
+    heading, listed = _heading(labels)
+    start = 0
+    for line in clauses.text.split("\n"):
+        if (match := heading.match(line)) and start + match.start("label") not in denied:
+            found |= {match["label"].upper(), *(set(listed.findall(line)) - set(denied.values()))}
+        start += len(line) + 1
     return found.pop() if len(found) == 1 else None
 
 
@@ -189,52 +131,75 @@ def _quoted(text: str, options: Sequence[Option]) -> str | None:
     whole = fold(text)
     if whole in by_text:
         return by_text[whole]
-    committed = [sentence for sentence in _SENTENCE.split(text) if _QUOTE_CUE.search(sentence)]
-    for part in (text, *committed[-1:]):
+    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence]
+    cue = _quote_cue()
+    for part in (sentences, [sentence for sentence in sentences if cue.search(sentence)][-1:]):
         named = _named(part, by_text)
         if len(named) == 1:
             return named.pop()
     return by_text.get(fold(text.splitlines()[-1])) if text else None
 
 
-def _named(part: str, by_text: dict[str, str]) -> set[str]:
-    """Labels of the options whose text a part of an answer holds, those inside a longer one's text left out."""
-    words = f" {fold(part)} "
-    held = [text for text in by_text if len(text) >= SHORTEST_QUOTE and f" {text} " in words]
+def _named(sentences: Sequence[str], by_text: dict[str, str]) -> set[str]:
+    """Labels of the options whose text some sentences hold and do not deny, those inside a longer one's text left
+    out."""
+    said = [f" {fold(sentence)} " for sentence in sentences]
+    whole = f" {' '.join(' '.join(said).split())} "
+    held = [text for text in by_text if len(text) >= SHORTEST_QUOTE and f" {text} " in whole]
     longest = [text for text in held if not any(text != other and text in other for other in held)]
-    return {by_text[text] for text in longest if not _NEGATED.search(words[: words.index(f" {text} ") + 1])}
+    return {by_text[text] for text in longest if not any(_denied(sentence, text) for sentence in said)}
+
+
+def _denied(said: str, text: str) -> bool:
+    """Whether a sentence, folded, denies the option whose text it holds."""
+    at = said.find(f" {text} ")
+    if at < 0:
+        return False
+    before, after = said[max(0, at - 30) : at + 1], said[at + len(text) + 1 : at + len(text) + 30]
+    if cut := _clause_words().search(after):
+        after = after[: cut.start()]
+    return any(
+        pattern.search(near)
+        for pattern in (*(rules().kinds[kind] for kind in ("negations", "faults")), _FOLDED_NOT)
+        for near in (before, after)
+    )
+
+
+@lru_cache(maxsize=1)
+def _clause_words() -> re.Pattern[str]:
+    return re.compile(words()["clauses"], re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _quote_cue() -> re.Pattern[str]:
+    return re.compile(f"{words()['answers']}|{words()['choosing']}", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _idioms() -> re.Pattern[str]:
+    return re.compile(words()["idioms"], re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _declines() -> re.Pattern[str]:
+    return re.compile(f"{words()['declines']}|{_CANNOT}", re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def _ordinals() -> re.Pattern[str]:
+    """ "the second option", and the same without "the" where a line begins."""
+    nouns = r"option|answer|choice|letter|continuation|sentence|ending|completion|statement|one"
+    place = "|".join([*_ORDINALS, "last"])
+    return re.compile(rf"(?:\bthe |^)(?P<place>{place}) (?:{nouns})\b", re.IGNORECASE | re.MULTILINE)
 
 
 @lru_cache(maxsize=64)
-def _patterns(labels: tuple[str, ...]) -> _Patterns:
-    capital = "".join(labels)
-    either = f"(?P<label>[{capital}{capital.lower()}])"
-    before, after = r"(?<![A-Za-z0-9-])(?<![A-Za-z]')", r"(?![A-Za-z0-9+]|['-][A-Za-z])"  # a word of its own
-    upper = f"{before}(?P<label>[{capital}]){after}"
-    # A small letter counts before a bracket or full stop, or where the text ends: "a" is an article.
-    small = rf"{before}{either}(?=\s*[\])\"'.:,;!。、]|\s*$|\s*\n){after}"
-
-    def compiled(cue: str, letter: str) -> re.Pattern[str]:  # the cue in any case, the letter as it stands
-        return re.compile(f"(?i:{cue}){_OPENER}{letter}", re.MULTILINE)
-
-    strong = [compiled(cue, letter) for cue in _CUES for letter in (upper, small)]
-    strong += [
-        compiled(_SO, upper + r"(?=[\s.)\]!\"']*(?:$|\n))"),
-        re.compile(rf"(?i:\[\[|boxed|<answer>)\s*(?i:option\s*)?\(?{either}\)?(?![A-Za-z0-9'])"),
-        re.compile(rf"^\W*(?:(?i:{_WORD})\.?\s*)?[(\[\"'<]*{small}\s*[)\]\"'>.:!。]*\s*$", re.MULTILINE),
-    ]
-    return _Patterns(
-        strong=tuple(strong),
-        weak=(re.compile(rf"(?:(?i:{_WORD})\s*)?[(\[\"']*{upper}(?i:{_PRAISE})", re.MULTILINE),),
-        bare=re.compile(
-            rf"^(?:[-•]\s*)?(?:(?i:{_WORD})\.?\s+)?[(\[\"'<]*{either}"
-            r"(?:[)\]>.:,\"'。、]+(?=\s|$|[^\x00-\x7f]|[A-Z])|\s*[-–—]\s|"
-            r"\s+(?i:because|since|as\s+the|as\s+it|for\s+sure)\b|\s*$)"
-        ),
-        listed=re.compile(rf"{before}[{capital}](?=[).:]\s|,|$)"),
-        several=re.compile(
-            rf"{before}[{capital}{capital.lower()}][)\]\"'.]*\s*"
-            r"(?:(?i:\bor\b|\band\b|\bas\s+well\s+as\b)|[,/&+]|或|和|또는|와|과)+\s*(?i:and|or)?\s*(?i:option|answer)?\s*"
-            rf"[(\[\"']*[{capital}]{after}"
-        ),
+def _heading(labels: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A line that begins with a letter as an answer does, and a letter as in a list."""
+    either = f"(?P<label>[{labels}{labels.lower()}])"
+    heading = re.compile(
+        rf"(?:[-•]\s?)?(?:(?i:{words()['nouns']})\.?\s)?[(\[\"'<]{{0,3}}{either}"
+        r"(?:[)\]>.:,!\"'。、]{1,4}(?=\s|$|[^\x00-\x7f]|[A-Z])|\s?[-–—]\s|"
+        r"\s(?i:because|since|as\s+the|as\s+it|for\s+sure)\b|$|(?=\s(?:\(|(?:and\s)?not\b)))"
     )
+    return heading, re.compile(rf"(?<![A-Za-z0-9-])[{labels}](?=[).:]\s|,|$)")

@@ -17,6 +17,7 @@ from vibe_harness.errors import EngineError
 from vibe_harness.extraction.answer_schema import answer_schema
 from vibe_harness.extraction.parse import parse_answer, unknown_words, unparsed
 from vibe_harness.records import Extraction, Generation, Outcome, Reading, Request, Response
+from vibe_harness.thoughts import split_thought
 
 _REPAIR = """
 
@@ -151,7 +152,7 @@ class _Asked:
 def _read(one: _Asked, answer: Response) -> Extraction:
     task, request = one.task, one.response.request
     if answer.outcome is Outcome.OK:
-        return parse_answer(task, request, answer.text)
+        return parse_answer(task, request, split_thought(answer.text)[0])
     if answer.outcome is Outcome.ERROR:
         readings = dict.fromkeys(task.card.extraction.attributes, Reading.ERROR)
         return Extraction(request, readings, {}, text=answer.text, error=answer.error or "the extractor's call failed")

@@ -31,7 +31,7 @@ def observations(
         if outcome not in (Outcome.OK, Outcome.TRUNCATED):
             reading = Reading.NONE
         elif read is None:
-            reading = Reading.ERROR
+            reading = Reading.NONE if response.thought and not response.text else Reading.ERROR
         else:
             reading = read.readings.get(attribute, Reading.ERROR if read.error else Reading.UNPARSED)
             if reading is Reading.VALUE:
@@ -54,6 +54,7 @@ def observations(
                 raw,
                 values,
                 answer,
+                bool(response.thought),
             )
         )
     return found

@@ -123,8 +123,11 @@ class Choice(TaskKind):
             order = order_of(choice, variant)
             part = read_frame(path, card.task, variant, dimension)
             place = {letter: number for number, letter in enumerate(order.letters, 1)}
-            letters, names = (part[column].map(_only) for column in ("raw", "values"))
-            places = letters.map(place).fillna(0).astype(int)
+            letters, names = (  # of objects: a column of nothing but None would have another type
+                pd.Series([_only(cell) for cell in part[column]], part.index, dtype=object)
+                for column in ("raw", "values")
+            )
+            places = [place.get(letter, 0) for letter in letters]
             parts.append(part.assign(order=order.name, letter=letters, choice=names, place=places))
         frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
         if frame.empty:

@@ -104,6 +104,7 @@ def _schema(dimensions: list[str]) -> pa.Schema:
         ("raw", pa.list_(pa.string())),
         ("values", pa.list_(pa.string())),
         ("answer", word),
+        ("thought", pa.bool_()),
     ]
     return pa.schema([*fields, *((GROUP_PREFIX + name, word) for name in dimensions)])
 
@@ -126,6 +127,7 @@ def _table(batch: list[Observation], clips: Mapping[str, Clip], dimensions: list
         columns["raw"].append(list(row.raw))
         columns["values"].append(list(row.values))
         columns["answer"].append(row.answer)
+        columns["thought"].append(row.thought)
         for name in dimensions:
             columns[GROUP_PREFIX + name].append(clip.groups.get(name))
     return pa.table(columns, schema=schema)

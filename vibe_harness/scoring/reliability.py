@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
-COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values"]  # what is counted
+COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values", "thought"]
 
 
 def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
@@ -39,6 +39,7 @@ def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
         outcomes={str(outcome): int(outcomes.get(str(outcome), 0)) for outcome in Outcome},
         readings=readings,
         items_per_response=items,
+        thoughts=int(requests["thought"].sum()) if "thought" in frame else 0,  # a run of version 0.1 has no such column
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +12,7 @@ import numpy as np
 
 from vibe_harness.cards.schema import TaskCard
 from vibe_harness.corpora.sampling import check_dimension
-from vibe_harness.errors import UserError
+from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.frame_counts import Speakers, speakers_of
 from vibe_harness.metrics.metric import Settings, strata_for
@@ -27,6 +28,7 @@ from vibe_harness.scoring.reliability import (
     missing_values,
 )
 from vibe_harness.stats.level import TOO_OFTEN
+from vibe_harness.store.atomic_files import written_aside
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
@@ -35,12 +37,24 @@ from vibe_harness.store.run_tables import SCORED, column_names
 if TYPE_CHECKING:
     import pandas as pd
 
+METRIC_ERRORS = "metric-errors.txt"
+"""Of a run folder: the tracebacks of metrics that failed when it was last scored."""
 
-def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], progress: Progress) -> Results:
+
+def score_run(
+    folder: RunFolder,
+    settings: Settings,
+    dimensions: Sequence[str],
+    progress: Progress,
+    *,
+    keep_traces: bool = True,
+) -> Results:
     """Score the observations of a run folder; needs neither model nor cards nor corpus.
 
-    dimensions: columns to compare by; those of the run where empty. Raises UserError for one that the run lacks.
+    dimensions: columns to compare by; those of the run where empty. keep_traces: write the tracebacks of metrics that
+    failed to metric-errors.txt in the folder. Raises UserError for a dimension that the run lacks.
     """
+    traces: list[str] = []
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
@@ -63,9 +77,12 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
                 kind.frame(folder.observations, task.card, variant, dimension),
                 task, variant, dimension, settings_for(record, dimension, settings),
                 kind.warnings(folder.responses, task.card, variant) if by_likelihood else [],
+                traces,
             )  # fmt: skip
             results.append(found)
             tick(1)
+    if keep_traces:
+        _write_traces(folder, traces)
     return Results(
         format=FORMAT,
         model=record.model.model,
@@ -149,10 +166,11 @@ def score_task(
     dimension: str,
     settings: Settings,
     unreliable: Sequence[str] = (),
+    traces: list[str] | None = None,
 ) -> TaskResult:
     """All metrics of a task card on one frame of observations (see `TaskKind.frame`), with coverage and warnings.
 
-    unreliable: further reasons why the scores are not reliable.
+    unreliable: further reasons why the scores are not reliable. traces: is given the tracebacks of metrics that failed.
     """
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
@@ -164,11 +182,12 @@ def score_task(
         by_group = missing_by_group(frame, speakers, settings)
     else:  # a speaker may stand in several groups, such as orders of the options
         by_group = missing_by_share(frame)
-    scores = compute_metrics(frame, card, settings)
+    scores = compute_metrics(frame, card, settings, traces)
     for name, part in kind.parts(card, frame):
-        for score in compute_metrics(part, card, settings):
+        for score in compute_metrics(part, card, settings, traces):
             scores.append(replace(score, attribute=f"{name}, {score.attribute}" if score.attribute else name))
     without = frame["reading"] != Reading.VALUE
+    covered = frame[[column for column in COVERED if column in frame]]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
@@ -184,9 +203,7 @@ def score_task(
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={
-            name: coverage_of(frame.loc[frame["group"] == name, COVERED]) for name in sorted(frame["group"].unique())
-        },
+        groups={name: coverage_of(covered[frame["group"] == name]) for name in sorted(frame["group"].unique())},
         without_value=float(without.mean()),
         reliable=not warnings,
         warnings=[*warnings, *(_undefined_attributes(scores) if kind.free_text else [])],
@@ -194,10 +211,37 @@ def score_task(
     )
 
 
-def compute_metrics(frame: pd.DataFrame, card: TaskCard, settings: Settings) -> list[Score]:
-    """The scores of every metric of a card."""
-    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in card.metrics]
-    return [score for metric in metrics for score in metric.compute(frame, settings)]
+def compute_metrics(
+    frame: pd.DataFrame, card: TaskCard, settings: Settings, traces: list[str] | None = None
+) -> list[Score]:
+    """The scores of every metric of a card. One that fails has an undefined score, beside those of the others.
+
+    traces: is given the traceback of each that failed. Raises UserError for a metric that is not there, and what a
+    metric raises of it.
+    """
+    metrics = {name: find_metric(name, trust_remote_code=settings.trust_remote_code) for name in card.metrics}
+    scores: list[Score] = []
+    for name, metric in metrics.items():
+        try:
+            scores += metric.compute(frame, settings)
+        except (HarnessError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - any package may register a metric, and it may raise anything
+            if traces is not None:
+                traces.append(f"{card.task}, metric {name}:\n{traceback.format_exc()}")
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            scores.append(Score(metric=name, undefined=f"the metric failed ({said})"))
+    return scores
+
+
+def _write_traces(folder: RunFolder, traces: Sequence[str]) -> None:
+    """Write the tracebacks of metrics that failed; without any, remove those of an earlier scoring."""
+    path = folder.path / METRIC_ERRORS
+    if not traces:
+        path.unlink(missing_ok=True)
+        return
+    with written_aside(path) as aside:
+        aside.write_text("\n".join(traces), encoding="utf-8")
 
 
 def _check_crossing(speakers: Speakers, dimension: str) -> None:

@@ -60,9 +60,9 @@ def question_entropies(answers: Answers) -> Floats:
 
 def level_entropies(answers: Answers) -> Floats:
     """Entropy (Q, L) of each question at each level; equation 2."""
-    levels = _size(answers.level)
-    cells = _counts(answers, answers.question * levels + answers.level, _size(answers.question) * levels)
-    return entropy(cells.reshape(-1, levels, answers.options))
+    questions, levels = _size(answers.question), _size(answers.level)
+    cells = _counts(answers, answers.question * levels + answers.level, questions * levels)
+    return entropy(cells.reshape(questions, levels, answers.options))
 
 
 def apes(answers: Answers) -> Floats:

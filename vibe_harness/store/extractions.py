@@ -32,7 +32,8 @@ class ExtractionKeys:
 
     def of(self, stored: StoredResponse) -> str:
         """The key of the reading of one response (32 hex digits)."""
-        data = f"{self._bases[stored.task]}\n{stored.request}\n{stored.text}".encode("utf-8", "surrogatepass")
+        answer = stored.response().text  # without the thought, which no extractor is given
+        data = f"{self._bases[stored.task]}\n{stored.request}\n{answer}".encode("utf-8", "surrogatepass")
         return hashlib.sha256(data).hexdigest()[:32]
 
 

@@ -14,11 +14,12 @@ from vibe_harness.errors import UserError
 from vibe_harness.records import Outcome, RequestKey, Response
 from vibe_harness.store.journal import journal_lines, read_journal, whole_lines
 from vibe_harness.store.request_ids import RequestSet, RequestTable
+from vibe_harness.thoughts import split_thought
 
 READABLE = (Outcome.OK, Outcome.TRUNCATED)
 """Outcomes with a text that an extractor can read."""
 
-_LATER_FIELDS = {"likelihoods": None, "repeat": 0, "turn": 0}  # written only where they say something
+_LATER_FIELDS = {"likelihoods": None, "repeat": 0, "turn": 0, "thought": ""}  # written only where they say something
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,7 @@ class StoredResponse:
     likelihoods: Mapping[str, Annotated[float, Field(lt=1e-3)]] | None = None  # label -> log-probability
     repeat: int = 0
     turn: int = 0
+    thought: str = ""  # where the engine gave it apart from the text
 
     @classmethod
     def of(cls, key: RequestKey, response: Response, time: float) -> StoredResponse:
@@ -55,12 +57,22 @@ class StoredResponse:
 
     @property
     def readable(self) -> bool:
-        """Whether it holds a text that an extractor can read."""
-        return self.outcome in READABLE
+        """Whether it holds an answer that an extractor can read."""
+        answer, thought = split_thought(self.text)
+        return self.outcome in READABLE and bool(answer.strip() or not thought)
 
     def response(self) -> Response:
-        """The response as the back end gave it."""
-        return Response(**{name: getattr(self, name) for name in Response.__dataclass_fields__})
+        """The response with the answer as its text, and what the model thought apart from it; the line keeps both.
+
+        A thought without an answer is an empty response, or a truncated one where it ran into the limit.
+        """
+        fields = {name: getattr(self, name) for name in Response.__dataclass_fields__}
+        answer, thought = split_thought(self.text)
+        if thought:
+            fields |= {"text": answer.strip(), "thought": self.thought + thought}
+        if thought and self.outcome is Outcome.OK and not answer.strip():
+            fields["outcome"] = Outcome.EMPTY
+        return Response(**fields)
 
     def fields(self) -> dict[str, Any]:
         """The line as JSON can hold it."""

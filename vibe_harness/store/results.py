@@ -46,6 +46,8 @@ class GroupCoverage:
     """Attribute -> reading -> responses."""
     items_per_response: Mapping[str, float | None]
     """Attribute -> mean values of the responses that give any."""
+    thoughts: int = 0
+    """Responses that carry a thought (`<think>...</think>`), which no extractor is given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     names = column_names(path, ["task", "variant", *SCORED])
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
     parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
-    columns = [*SCORED, *(["answer"] if "answer" in names else []), *groups]
+    columns = [*SCORED, *(name for name in ("answer", "thought") if name in names), *groups]
     try:
         rows = rows_asked(path, task, variant, parts)
         order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])
@@ -163,12 +163,12 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
 
 
 def _as_series(column: pa.Array[Any]) -> pd.Series[Any]:
-    """Words become categories, lists of words stay lists."""
+    """Words become categories, lists of words stay lists, truths are truths."""
     import pandas as pd
     import pyarrow as pa
 
-    words = isinstance(column, pa.DictionaryArray)
-    return column.to_pandas() if words else pd.Series(pd.arrays.ArrowExtensionArray(column))
+    plain = isinstance(column, pa.DictionaryArray | pa.BooleanArray)
+    return column.to_pandas() if plain else pd.Series(pd.arrays.ArrowExtensionArray(column))
 
 
 def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
@@ -209,13 +209,20 @@ def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]
                 column = column.dictionary_decode()
             if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
                 column = column.dictionary_encode()
-            elif not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+            elif not any(
+                is_kind(column.type) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_boolean)
+            ):
                 raise pa.ArrowTypeError(f"the column '{name}' holds no words but {column.type}")
             kept.append(column)
             at += len(batch)
         kind = file.schema_arrow.field(name).type
     if not kept:
-        kept = [pa.array([], kind if pa.types.is_list(kind) else pa.dictionary(pa.int32(), pa.string()))]
+        kept = [
+            pa.array(
+                [],
+                kind if pa.types.is_list(kind) or pa.types.is_boolean(kind) else pa.dictionary(pa.int32(), pa.string()),
+            )
+        ]
     whole = pa.chunked_array(kept).unify_dictionaries().combine_chunks()
     kept.clear()
     pa.default_memory_pool().release_unused()  # which keeps what the batches took: more than the column does

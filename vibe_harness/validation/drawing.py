@@ -230,7 +230,7 @@ def _details(number: int, run: _Run, drawn: dict[str, Cell]) -> Iterator[_Picked
         said[row["request"]][row["attribute"]] = {_label(run.record.extractor): words}
     planned = RequestTable((request, run.keys[request]) for request in own)
     for stored in FinalResponses(run.folder.responses, planned):
-        yield _Picked(number, stored.request, own[stored.request], stored.text, said[stored.request])
+        yield _Picked(number, stored.request, own[stored.request], stored.response().text, said[stored.request])
 
 
 def _read_by(
