@@ -102,6 +102,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     good = _good(checked)
     faults = _print_faults(corpus, checked)
     echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
+    _print_repeats(corpus, checked)
     _print_kinds(good.values())
     usable = [clip for clip, _ in checked if clip.file in good]
     columns = (dimensions or speaker_dimensions(corpus)) if usable else ()
@@ -162,12 +163,14 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
     """
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.audio.check import check_clips
+    from vibe_harness.corpora.group_names import check_group_names
     from vibe_harness.corpora.registry import find_audio
-    from vibe_harness.corpora.sampling import groups_of
+    from vibe_harness.corpora.sampling import groups_of, words_of
 
     corpus = find_audio(name)
     for dimension in dimensions:
         groups_of(corpus.clips, dimension)
+        check_group_names(dimension, words_of(corpus.clips, dimension), corpus.named_groups)
     with TerminalProgress().stage("checking clips", len(corpus.clips)) as tick:
         return corpus, check_clips(corpus, corpus.clips, tick)
 
@@ -187,6 +190,21 @@ def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
     if told:
         echo(told)
     return sum(not isinstance(result, CheckedAudio) for _, result in checked)
+
+
+def _print_repeats(corpus: Corpus, checked: Sequence[Checked]) -> None:
+    """Name the recordings that one speaker has twice."""
+    from vibe_harness.corpora.audio.check import without_repeats
+    from vibe_harness.corpora.audio.decode import BadAudio, Fault
+
+    twice = [] if corpus.silence else [
+        (clip, result) for clip, result in without_repeats(checked)
+        if isinstance(result, BadAudio) and result.fault is Fault.REPEATED
+    ]  # fmt: skip
+    if twice:
+        echo(f"{len(twice):,} recordings stand twice under one speaker, which tasks of free answers refuse:")
+    for clip, result in twice:
+        echo(f"  {clip.file}: {result.reason}")
 
 
 def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: Sequence[LeftOut]) -> None:

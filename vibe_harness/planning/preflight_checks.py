@@ -8,8 +8,9 @@ from typing import Any
 from vibe_harness.backends.protocol import check_likelihoods
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.corpora.group_names import check_group_names
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.corpora.sampling import groups_of
+from vibe_harness.corpora.sampling import groups_of, words_of
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.metric import strata_for
 from vibe_harness.metrics.registry import find_metric
@@ -89,6 +90,7 @@ def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str
                 f"'{dimension}': choose another --dimension or a higher --limit"
             )
         groups = groups_of(clips, dimension)
+        check_group_names(dimension, words_of(clips, dimension), corpus.named_groups)
         if not shifting:  # a choice task asks each voice in every order, and of any number of speakers
             continue
         compared = [clip for members in groups.values() for clip in members]

@@ -12,7 +12,7 @@ from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
-from vibe_harness.corpora.audio.check import check_clips, describe_faults
+from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.sampling import draw_clips
@@ -114,7 +114,7 @@ def _prepare(
         clips = draw_clips(clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
     heard, bad = (
-        _heard(corpus, clips, model, config.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
+        _heard(corpus, clips, model, tasks, config.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
     )
     heard, bad = check_options(tasks, corpus, model, heard, bad, config.skip_bad_clips, progress, sound=sound)
     check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
@@ -237,11 +237,13 @@ def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
 
 
 def _heard(
-    corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
+    corpus: Corpus, clips: Sequence[Clip], model: ModelCard, tasks: Sequence[Task], skip: bool, progress: Progress
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
     with progress.stage("checking clips", len(clips)) as tick:
         checked = [(clip, _within_limit(result, model)) for clip, result in check_clips(corpus, clips, tick)]
+    if not corpus.silence and any(task.card.choice is None for task in tasks):
+        checked = without_repeats(checked)
     faults = describe_faults(corpus, checked)
     bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(checked)):

@@ -11,7 +11,7 @@ from typing import Any
 from vibe_harness.corpora.audio.check import check_files
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 
-VERSION = "1"  # of the checks: raised when they measure or judge otherwise
+VERSION = "2"  # of the checks: raised when they measure or judge otherwise
 _ABSENT = (-1, -1)
 _KEY = b"vibe_harness.checks"
 _FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type), "string") for field in
