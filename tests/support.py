@@ -19,7 +19,7 @@ FORKS = multiprocessing.get_context("spawn" if sys.platform == "win32" else "for
 if sys.platform != "win32":
     FORKS.set_forkserver_preload(
         ["vibe_harness.cli.main", "vibe_harness.cli.run", "vibe_harness.cli.terminal", "vibe_harness.pipeline.run",
-         "vibe_harness.scoring.choice_score", "vibe_harness.backends.simulated", "vibe_harness.extraction.rules",
+         "vibe_harness.kinds.choice", "vibe_harness.backends.simulated", "vibe_harness.extraction.rules",
          "vibe_harness.metrics.ntvd", "vibe_harness.metrics.refusal_ntvd", "vibe_harness.metrics.diversity",
          "vibe_harness.stats.coverage", "vibe_harness.report.run_page", "pyarrow.parquet", "pyarrow.pandas_compat",
          "pandas", "scipy.stats", "soundfile", "soxr", "rapidfuzz", "rich.console", "rich.table", "tqdm",

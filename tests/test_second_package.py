@@ -27,6 +27,9 @@ choir-lines = choir.things:Lines
 [vibe_harness.corpora]
 choir = choir.things:IMPORTER
 
+[vibe_harness.kinds]
+closings = choir.things:CLOSINGS
+
 [vibe_harness.cards]
 choir = choir
 """
@@ -36,7 +39,11 @@ from pathlib import Path
 
 import numpy as np
 
+from functools import partial
+
 from vibe_harness.backends.protocol import Options
+from vibe_harness.kinds.base import PromptInstance, TaskKind
+from vibe_harness.store.run_tables import read_frame
 from vibe_harness.corpora.importers.base import Importer, Listing
 from vibe_harness.metrics.metric import Metric
 from vibe_harness.records import Clip, Extraction, Outcome, Reading, Response, Score
@@ -85,7 +92,7 @@ def values_read(frame, settings):
     return [Score(metric="values_read", value=float((frame["reading"] == "value").sum()))]
 
 
-VALUES_READ = Metric(values_read, "number of readings that gave a value")
+VALUES_READ = Metric(values_read, "number of readings that gave a value", kinds=("open_ended", "closings"))
 PAIRS = Metric(lambda frame, settings: [], "needs answers in pairs", kinds=("choice",))
 
 
@@ -96,6 +103,38 @@ def read(source, folder, name):
 
 
 IMPORTER = Importer("the choir", "CC0-1.0", "WAV files", read)
+
+
+class Closings(TaskKind):
+    variables = frozenset({"closing"})
+
+    def check_card(self, card):
+        if not (card.settings or {}).get("closings"):
+            raise ValueError("settings.closings: name at least one")
+
+    def context(self, card):
+        return {"closing": card.settings["closings"][0]}
+
+    def prompts(self, task, styles, checked, rate, *, sound=True):
+        for style in styles:
+            for number, closing in enumerate(task.card.settings["closings"]):
+                prompt = partial(task.prompt, style, checked.clip.text, {"closing": closing})
+                yield PromptInstance(f"{style}.{number}", prompt, checked)
+
+    def count(self, task, clip):
+        return len(task.card.settings["closings"])
+
+    def meaning(self, card, variant, values):
+        return tuple(f"{value} {variant.partition('.')[2]}" for value in values)
+
+    def frame(self, path, card, style, dimension):
+        import pandas as pd
+
+        numbers = range(len(card.settings["closings"]))
+        return pd.concat([read_frame(path, card.task, f"{style}.{n}", dimension) for n in numbers], ignore_index=True)
+
+
+CLOSINGS = Closings()
 """
 
 TASK = """\
@@ -111,7 +150,12 @@ dimensions: {register: [choir-tones]}
 metrics: [ntvd, values_read]
 """
 
+KIND = "task: closing_mood\nkind: closings\nsettings: {closings: [now, later]}"
+KIND_TASK = TASK.replace("task: mood", KIND).replace("mood/default.j2", "mood/closing.j2").replace("ntvd, ", "")
+
 FILES = {
+    "choir/tasks/closing_mood.yaml": KIND_TASK,
+    "choir/templates/mood/closing.j2": "What is the mood, {{ closing }}?",
     "choir/__init__.py": "",
     "choir/things.py": THINGS,
     "choir/tasks/mood.yaml": TASK,
@@ -187,6 +231,29 @@ def test_one_of_each_kind_runs_together(installed: Path, tmp_path: Path) -> None
     assert scores["values_read"]["value"] == 12
     assert scores["ntvd"]["value"] == 100  # low voices are calm, high ones bright
     assert scores["ntvd"]["p_value"] == pytest.approx(2 / 20)  # 20 ways to part six singers, two as far apart as these
+
+
+def test_a_kind_of_task_of_its_own_is_asked_read_and_scored(installed: Path, tmp_path: Path) -> None:
+    done = vibe(tmp_path, "--model", "choir", "--tasks", "closing_mood", "--tau", "1", "--json", path=(installed,))
+    assert done.returncode == 0, done.stderr
+    [task] = json.loads(done.stdout)["tasks"]
+    assert [score["value"] for score in task["scores"]] == [24]  # twelve clips, two closings
+    assert {group["requests"] for group in task["groups"].values()} == {12}
+
+
+def test_a_card_of_that_kind_is_checked_by_it(installed: Path, tmp_path: Path) -> None:
+    cases = (("{closings: []}", "settings.closings: name at least one"), ("{other: 1}", "settings.closings"))
+    for number, (settings, said) in enumerate(cases):
+        card = KIND_TASK.replace("{closings: [now, later]}", settings).replace("closing_mood", f"k{number}")
+        write(tmp_path / "own", {f"tasks/k{number}.yaml": card})
+        done = vibe(tmp_path, "--model", "choir", "--tasks", f"own/tasks/k{number}.yaml", path=(installed,))
+        assert done.returncode == 2 and said in done.stderr, done.stderr
+    write(
+        tmp_path / "own",
+        {"tasks/u.yaml": KIND_TASK.replace("kind: closings", "kind: closing").replace("closing_mood", "u")},
+    )
+    done = vibe(tmp_path, "--model", "choir", "--tasks", "own/tasks/u.yaml", path=(installed,))
+    assert done.returncode == 2 and "unknown kind of task 'closing'. Did you mean 'closings'" in done.stderr
 
 
 def test_its_importer_and_corpus_card_prepare_a_corpus(installed: Path, tmp_path: Path) -> None:

@@ -215,19 +215,17 @@ def test_any_text_survives(speakers: list[str], group: str, tmp_path_factory: py
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("jos\u00e9", "jose\u0301"),
-        ("Bob", "bob"),
-        ("a b", "a  b"),
-        ("s1", "\uff531"),
-        ("s\u200b1", "s1"),
+        *[("jos\u00e9", "jose\u0301"), ("Bob", "bob"), ("a b", "a  b"), ("s1", "\uff531"), ("s\u200b1", "s1")],
+        *[
+            ("0010", "10"),
+            ("10", "10.0"),
+            ("0010", "10.0"),
+            ("10", "\uff11\uff10"),
+            ("s01", "s1"),
+            ("10", "\u0661\u0660"),
+        ],
         ("7", "7.0"),
-        ("0010", "10"),
-        ("10", "10.0"),
-        ("0010", "10.0"),
-        ("10", "\uff11\uff10"),
-        ("s01", "s1"),
-        ("10", "\u0661\u0660"),
-    ],  # fmt: skip
+    ],
 )
 def test_one_speaker_under_two_spellings_is_refused(one: str, other: str, tmp_path: Path) -> None:
     rows = [{"file": f"{i}.wav", "speaker": speaker} for i, speaker in enumerate([one, "x", one, other])]

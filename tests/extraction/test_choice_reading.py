@@ -10,7 +10,7 @@ from vibe_harness.extraction.observe import observations
 from vibe_harness.extraction.parse import parse_answer
 from vibe_harness.extraction.rules import read_letter
 from vibe_harness.extraction.schema import answer_schema
-from vibe_harness.planning.prompts import bound
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
 
 [TASK] = CardIndex().tasks(["biasinear"])
@@ -20,7 +20,7 @@ VARIANT = "standard.reversed"
 
 
 def asked() -> Task:
-    return bound(TASK, VARIANT, CLIP)
+    return kind_of(TASK.card).bind(TASK, VARIANT, CLIP)
 
 
 def observed(text: str, extraction: Extraction | None, outcome: Outcome = Outcome.OK) -> Observation:

@@ -94,7 +94,9 @@ def _cards(asked: Mapping[str, Any], record: Mapping[str, Any]) -> Iterator[str]
             yield f"run.json: the model card is not the one that was asked: it differs in {name}"
     for task in record["tasks"]:
         name, said = task["card"]["task"], asked["tasks"].get(task["card"]["task"], {}).get("digest")
-        card = {key: value for key, value in task["card"].items() if key != "notes"}
+        card = {
+            key: value for key, value in task["card"].items() if key != "notes" and (key, value) != ("settings", None)
+        }
         whole, question = task_digests(card, task["sources"], task["aliases"])
         if (whole, question) != (task["digest"], said):
             yield f"run.json: the task '{name}' is not the one that was asked: its digest is {question}, not {said}"

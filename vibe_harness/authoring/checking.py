@@ -20,6 +20,7 @@ from vibe_harness.corpora.importers.base import IMPORTERS
 from vibe_harness.corpora.registry import corpus_manifests, find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.canonical import alike
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.planning.preflight_checks import check_metrics
 from vibe_harness.registry import did_you_mean
 
@@ -231,30 +232,13 @@ def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
                     f"the corpus '{corpus}' has no column '{dimension}'. {did_you_mean(dimension, columns)} "
                     "Mend the name, or name another corpus",
                 )
-            for field, column in _choice_columns(task):
+            for field, column in kind_of(task.card).columns(task.card):
                 if columns and column not in columns:
                     yield Finding(
-                        source.place(["choice", *field]),
+                        source.place(list(field)),
                         f"the corpus '{corpus}' has no column '{column}'. {did_you_mean(column, columns)} Mend the "
                         "name, or name another corpus",
                     )
-
-
-def _choice_columns(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Place in the card and name of every column that a choice task reads."""
-    choice = task.card.choice
-    if choice is None:
-        return
-    yield ("item",), choice.item
-    for name, option in choice.options.items():
-        yield ("options", name, "text"), option.text
-        if option.audio:
-            yield ("options", name, "audio"), option.audio
-    if choice.key:
-        yield ("key", "column"), choice.key.column
-    for field, column in (("order_column", choice.order_column), ("split_by", choice.split_by)):
-        if column:
-            yield (field,), column
 
 
 def _columns(corpus: str) -> set[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -13,9 +12,9 @@ from typing import Any, Literal
 from vibe_harness.cards.aliases import read_aliases
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.faults import CardError, Faults
-from vibe_harness.cards.orders import LETTERS
 from vibe_harness.cards.paths import find_file
-from vibe_harness.cards.schema import ChoicePart, ModelCard, TaskCard
+from vibe_harness.cards.schema import ModelCard, TaskCard
+from vibe_harness.cards.task_kinds import KINDS
 from vibe_harness.cards.templates import TemplateSet
 from vibe_harness.cards.validating import named_card, without_unknown_fields
 from vibe_harness.cards.yaml_file import CardSource, read_card
@@ -26,7 +25,6 @@ from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
 EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
-CHOICE_VARIABLES = frozenset({"options", "spoken"})  # further ones, of choice tasks; `spoken` is the prompt's alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +48,22 @@ class Task:
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
     question_digest: str  # of the card and its templates: what can change an answer
-    offered: tuple[Option, ...] = ()  # of a choice task: placeholders, or those of one request
+    offered: tuple[Option, ...] = ()  # of a choice task, once it is bound to a request: the options of that request
+    context: Mapping[str, Any] = field(default_factory=dict)  # of its kind, for templates: placeholders, or a request's
 
     @property
     def name(self) -> str:
         return self.card.task
 
-    def prompt(
-        self, variant: str, text: str | None, options: Sequence[Option] | None = None, spoken: bool = False
-    ) -> str:
+    def prompt(self, variant: str, text: str | None, context: Mapping[str, Any] | None = None) -> str:
         """The words of the task, rendered.
 
         text: what the clip says, for prompts that quote it. Without it the name is undefined, so that a prompt which
-        quotes it is a UserError and never holds the word "None". options: of a choice task, in the order in which they
-        are offered; by default placeholders. spoken: they are heard, so that the prompt need not hold them.
+        quotes it is a UserError and never holds the word "None". context: what its kind gives the template besides; by
+        default placeholders.
         """
         values: dict[str, Any] = {} if text is None else {"text": text}
-        if self.card.choice:
-            values |= {"options": _lettered(self.offered if options is None else options), "spoken": spoken}
-        return self.templates.render(self.card.prompts[variant], values)
+        return self.templates.render(self.card.prompts[variant], {**values, **(context or self.context)})
 
     def prompt_source(self, variant: str) -> str:
         """The template of a prompt, as written."""
@@ -86,9 +81,7 @@ class Task:
             "fence": digest(response, length=16),
             "attributes": self._attributes,
         }
-        if self.card.choice:
-            values["options"] = _lettered(self.offered)
-        return self.templates.render(self.card.extraction.template, values)
+        return self.templates.render(self.card.extraction.template, {**values, **self.context})
 
     @cached_property
     def _attributes(self) -> Mapping[str, AttributeText]:
@@ -99,9 +92,12 @@ class Task:
         }
 
 
-def _lettered(options: Sequence[Option]) -> list[dict[str, str]]:
-    """What a template is told of options: letter and text, and not what they stand for."""
-    return [{"label": option.label, "text": option.text} for option in options]
+def _check_kind(card: TaskCard) -> None:
+    """Raise UserError where there is no such kind of task, or where it cannot ask the card."""
+    try:
+        KINDS.get(card.kind).check_card(card)
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def task_digests(
@@ -189,30 +185,37 @@ class CardIndex:
             card = named_card(source, TaskCard, "task")
         if faults.found:
             card = without_unknown_fields(source.data, TaskCard)
-        return (self._bind(source, card, faults) if card else None), faults.found
+        if card is None:
+            return None, faults.found
+        known = len(faults.found)
+        with faults.at(source.place(["kind"])):
+            _check_kind(card)
+        if len(faults.found) > known:  # its templates cannot be looked at without its kind
+            return None, faults.found
+        return self._bind(source, card, faults), faults.found
 
     def _bind(self, source: CardSource, card: TaskCard, faults: Faults) -> Task:
         """The card with its templates and alias files."""
         roots = self._template_roots(source.path)
         templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
-        further = CHOICE_VARIABLES if card.choice else frozenset()
+        kind = KINDS.get(card.kind)
         for variant, name in card.prompts.items():
             with faults.at(source.place(["prompts", variant])):
-                texts |= templates.check(name, PROMPT_VARIABLES | further)
+                texts |= templates.check(name, PROMPT_VARIABLES | kind.variables)
         with faults.at(source.place(["extraction", "template"])):
-            texts |= templates.check(card.extraction.template, EXTRACTION_VARIABLES | further)
-        if card.choice:
-            with faults.at(source.place(["choice", "speech"])):
-                texts |= _label_digests(templates.roots, card.choice)
+            texts |= templates.check(card.extraction.template, EXTRACTION_VARIABLES | kind.variables)
+        with faults.at(source.place([card.kind])):
+            texts |= kind.sources(templates.roots, card)
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
                 with faults.at(source.place(["extraction", "attributes", attribute, "aliases"])):
                     aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
-        fields = card.model_dump(mode="json", exclude={"notes"})
+        left_out = {"notes"} if card.settings is not None else {"notes", "settings"}  # digests of before it came stand
+        fields = card.model_dump(mode="json", exclude=left_out)
         digests = task_digests(fields, texts, aliases)
-        task = Task(card, source.path, templates, texts, aliases, *digests, _sample_options(card.choice))
+        task = Task(card, source.path, templates, texts, aliases, *digests, context=kind.context(card))
         if not faults.found:  # what only shows when rendered is told now, before any model starts
             for variant in card.prompts:
                 with faults.at(source.place(["prompts", variant])):
@@ -263,25 +266,3 @@ class CardIndex:
         else:
             own = root / "templates"
         return tuple(dict.fromkeys([own, library_root() / "templates"]))
-
-
-def _sample_options(choice: ChoicePart | None) -> tuple[Option, ...]:
-    """Options to render a prompt with where no clip is at hand."""
-    names = choice.options if choice else ()
-    return tuple(Option(LETTERS[place], name, f"[option {place + 1}]") for place, name in enumerate(names))
-
-
-def label_files(roots: Sequence[Path], choice: ChoicePart) -> dict[str, Path]:
-    """Audio file of each spoken letter, and of the word ahead of the question under "". Raises UserError."""
-    if choice.speech is None:
-        return {}
-    names = dict(zip(LETTERS, choice.speech.letters, strict=False))
-    if choice.speech.question_label:
-        names[""] = choice.speech.question_label
-    return {letter: find_file(roots, name) for letter, name in names.items()}
-
-
-def _label_digests(roots: Sequence[Path], choice: ChoicePart) -> dict[str, str]:
-    """A digest of each label's audio file: another voice there makes another task."""
-    files = label_files(roots, choice)
-    return {f"audio {letter}": hashlib.sha256(path.read_bytes()).hexdigest() for letter, path in files.items()}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from vibe_harness.cards.orders import LETTERS, Order
+from vibe_harness.cards.paths import find_file
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.cards.spelling import fold
 from vibe_harness.records import Clip, Option
@@ -104,3 +107,29 @@ def row_fault(choice: ChoicePart, clip: Clip) -> str | None:
         if twin != name:
             return f"two options are the same: '{twin}' and '{name}' both say '{text}'"
     return None
+
+
+def lettered(options: Sequence[Option]) -> list[dict[str, str]]:
+    """What a template is told of options: letter and text, and not what they stand for."""
+    return [{"label": option.label, "text": option.text} for option in options]
+
+
+def sample_options(choice: ChoicePart) -> tuple[Option, ...]:
+    """Options to render a prompt with where no clip is at hand."""
+    return tuple(Option(LETTERS[place], name, f"[option {place + 1}]") for place, name in enumerate(choice.options))
+
+
+def label_files(roots: Sequence[Path], choice: ChoicePart) -> dict[str, Path]:
+    """Audio file of each spoken letter, and of the word ahead of the question under "". Raises UserError."""
+    if choice.speech is None:
+        return {}
+    names = dict(zip(LETTERS, choice.speech.letters, strict=False))
+    if choice.speech.question_label:
+        names[""] = choice.speech.question_label
+    return {letter: find_file(roots, name) for letter, name in names.items()}
+
+
+def label_digests(roots: Sequence[Path], choice: ChoicePart) -> dict[str, str]:
+    """A digest of each label's audio file: another voice there makes another task."""
+    files = label_files(roots, choice)
+    return {f"audio {letter}": hashlib.sha256(path.read_bytes()).hexdigest() for letter, path in files.items()}

@@ -154,7 +154,9 @@ class TaskCard(Card):
 
     task: Name = Field(description="its name, and its file's")
     version: int = Field(ge=1, description="one more whenever a change would change answers")
-    kind: Literal["open_ended", "choice"] = Field("open_ended", description="free text, or the letter of an option")
+    kind: Name = Field(
+        "open_ended", description="open_ended: free text; choice: the letter of an option; or that of another package"
+    )
     description: str = Field(min_length=1, description="one line, for listings")
     prompts: dict[Identifier, FilePath] = Field(
         min_length=1, description="prompt variant -> Jinja template; the first is the default"
@@ -170,6 +172,7 @@ class TaskCard(Card):
         min_length=1,
         description="names; 'evaluate:NAME' or 'evaluate:PATH' for one of Hugging Face evaluate",
     )
+    settings: dict[str, Any] | None = Field(None, description="of a kind from another package, which checks them")
     notes: str | None = Field(None, description="for people; no part of any digest")
 
     @model_validator(mode="before")
@@ -188,12 +191,8 @@ class TaskCard(Card):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> TaskCard:
-        if (self.kind == "choice") != (self.choice is not None):
+        if self.choice is not None and self.kind != "choice":
             raise ValueError("'choice' goes with 'kind: choice', and with no other kind")
-        if self.choice is None and not self.extraction.attributes:
-            raise ValueError("extraction.attributes: name at least one")
-        if self.choice is not None and list(self.extraction.attributes) != [CHOICE]:
-            raise ValueError("extraction.attributes: a choice task reads the letter and nothing else: leave them out")
         return self
 
 

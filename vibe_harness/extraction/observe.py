@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.offers import chosen
 from vibe_harness.extraction.canonical import canonicalisers
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
 
 
@@ -39,8 +39,8 @@ def observations(
                 values = canonicaliser.canonical_values(raw)
                 if not values or None in map(canonicaliser.canonical, raw):  # read by rules, or under an older card
                     reading, raw, values = Reading.UNPARSED, (), ()
-                elif task.card.choice:  # the letter stands in raw, what it meant in that order is the value
-                    values = (chosen(task.card.choice, variant, values[0]),)
+                else:  # a letter stands in raw, what it meant in that order is the value
+                    values = kind_of(task.card).meaning(task.card, variant, values)
         found.append(
             Observation(
                 response.request,

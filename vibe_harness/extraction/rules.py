@@ -46,7 +46,7 @@ class RulesExtractor:
 
     def extract(self, responses: Iterable[tuple[Task, Response]]) -> Iterator[Extraction]:
         for task, response in responses:
-            yield read_letter(task, response) if task.card.choice else read_labelled(task, response)
+            yield read_letter(task, response) if task.offered else read_labelled(task, response)
 
     def close(self) -> None:
         return

@@ -15,6 +15,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.extraction.protocol import Extractor
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.pipeline.cascade import TranscriptBackend, transcribing, transcriptions
 from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, check_hearing_once
 from vibe_harness.pipeline.extract import extract, pending_extractions
@@ -22,7 +23,6 @@ from vibe_harness.pipeline.generate import generate
 from vibe_harness.pipeline.observe import write_observations
 from vibe_harness.planning.plan import table_of
 from vibe_harness.planning.prepare import Prepared, record_of, settings_of
-from vibe_harness.planning.prompts import bound
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
 from vibe_harness.store.engines import note_engine
@@ -173,7 +173,8 @@ def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progre
     clips = {checked.clip.id: checked.clip for checked in prepared.plan.clips}
 
     def task_of(stored: StoredResponse) -> Task:
-        return bound(own[stored.task], stored.variant, clips[stored.clip])
+        task = own[stored.task]
+        return kind_of(task.card).bind(task, stored.variant, clips[stored.clip])
 
     with progress.stage(f"extracting with {prepared.extractor}", finals.readable) as tick:
         pending = pending_extractions(finals, extracted(folder.extractions), keys, tick)

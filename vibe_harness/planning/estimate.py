@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.modality import TRANSCRIBE, TRANSCRIPTION_TOKENS
 from vibe_harness.planning.plan import Plan
-from vibe_harness.planning.prompts import times_asked
 from vibe_harness.store.request_ids import RequestSet
 
 LETTERS_A_TOKEN = 4  # of English, in the vocabularies of today's models
@@ -55,7 +55,7 @@ def estimate_extractor(plan: Plan, card: ModelCard | None) -> Estimate | None:
         return None
     requests, text, output = 0, 0, 0
     for task in plan.tasks:
-        count = len(plan.variants[task.name]) * sum(times_asked(task, heard.clip) for heard in plan.clips)
+        count = len(plan.variants[task.name]) * sum(kind_of(task.card).count(task, heard.clip) for heard in plan.clips)
         form = len(task.extraction_prompt("")) // LETTERS_A_TOKEN
         requests += count
         text += count * (form + task.card.generation.max_tokens)

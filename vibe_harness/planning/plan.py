@@ -12,8 +12,8 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.decode import read_audio
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.modality import Modality, how_heard, in_words
-from vibe_harness.planning.prompts import questions, times_asked
 from vibe_harness.records import AnswerBy, CheckedClip, Generation, Request, Waveform
 from vibe_harness.store.request_ids import RequestTable
 
@@ -38,7 +38,9 @@ class Plan:
 
     def __len__(self) -> int:
         each = [(task, len(self.variants[task.name])) for task in self.tasks]
-        return sum(prompts * times_asked(task, heard.clip) for task, prompts in each for heard in self.clips)
+        return sum(
+            prompts * kind_of(task.card).count(task, heard.clip) for task, prompts in each for heard in self.clips
+        )
 
     def table(self) -> RequestTable:
         """The id of every request with its key."""
@@ -63,14 +65,14 @@ class Plan:
                 if by_likelihood:
                     generation = Generation(max_tokens=1, seed=self.seed)
                 styles, sound = self.variants[task.name], self.modality == "audio"
-                for asked in questions(task, styles, heard, self.model.sample_rate, sound):
+                for asked in kind_of(task.card).prompts(task, styles, heard, self.model.sample_rate, sound=sound):
                     if written is not None:
                         id, prompt = next(written)
                     else:
                         prompt = asked.prompt()
                         if transcript:
                             prompt = in_words(heard.clip.text or "", prompt)
-                        id = request_id(identity, task.name, asked.variant, prompt, generation, asked.heard)
+                        id = request_id(identity, task.name, asked.variant, prompt, generation, asked.checked)
                     yield Request(
                         id=id,
                         task=task.name,

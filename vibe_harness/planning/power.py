@@ -11,6 +11,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.sampling import check_dimension, groups_of
 from vibe_harness.errors import UserError
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.frame_counts import attributes_of, speakers_of, value_counts
 from vibe_harness.metrics.metric import strata_for
 from vibe_harness.planning.preflight_checks import check_groups
@@ -41,8 +42,8 @@ def task_power(
     answer for those of the corpus. The test is the default one: speakers are exchanged within the strata that the
     corpus declares. Raises UserError for groups that a run would refuse, and where the pilot lacks the task.
     """
-    if task.card.kind == "choice":
-        raise UserError(f"'{task.name}' is a choice task, and this is about nTVD, which it does not have")
+    if not kind_of(task.card).free_text:
+        raise UserError(f"'{task.name}' is a {task.card.kind} task, and this is about nTVD, which it does not have")
     known = {name for clip in corpus.clips for name in clip.groups}
     check_dimension(dimension, known, f"the corpus '{corpus.name}'")
     check_groups(corpus, [task], [dimension], corpus.clips)

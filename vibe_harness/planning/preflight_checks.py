@@ -8,14 +8,19 @@ from typing import Any
 from vibe_harness.backends.protocol import check_likelihoods
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.group_names import check_group_names
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.sampling import groups_of, words_of
 from vibe_harness.errors import UserError
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.metric import strata_for
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.modality import Modality
-from vibe_harness.records import AnswerBy, Clip, group_in
+from vibe_harness.progress import Progress
+from vibe_harness.records import AnswerBy, CheckedClip, Clip, group_in
+
+SHOWN = 20  # faults named in a message; the rest is counted
 
 
 def check_modality(model: ModelCard, modality: Modality) -> None:
@@ -33,7 +38,7 @@ def check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy
     """Raise UserError where the tasks or the model's backend cannot be answered so."""
     if answer_by == "generate":
         return
-    free = [task.name for task in tasks if task.card.choice is None]
+    free = [task.name for task in tasks if kind_of(task.card).free_text]
     if free:
         raise UserError(
             f"--answer-by likelihood: the task '{free[0]}' offers no options, and choice tasks alone are answered so: "
@@ -72,8 +77,9 @@ def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
 def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
     """Raise UserError where groups cannot be compared.
 
-    So it is without a dimension, as `groups_of` says, and but for choice tasks with one group, with a group of a single
-    speaker, and where a speaker stands in two groups, or in two strata that speakers are to be permuted within.
+    So it is without a dimension, and as `groups_of` says. For tasks with free answers it is so too with one group, with
+    a group of a single speaker, and where a speaker stands in two groups, or in two strata within which speakers are
+    permuted.
     """
     if not dimensions:
         meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
@@ -82,7 +88,7 @@ def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str
             f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
             f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
         )
-    shifting = [task for task in tasks if task.card.kind != "choice"]
+    shifting = [task for task in tasks if kind_of(task.card).free_text]
     for dimension in dimensions:
         if not any(group_in(clip.groups, dimension) for clip in clips):
             raise UserError(
@@ -133,3 +139,49 @@ def check_metrics(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> 
                     f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
                     f"'{task.name}' is {task.card.kind}: take it out of the card's metrics"
                 )
+            offered = task.card.choice.options if task.card.choice else {}
+            absent = [option for option in metric.options if option not in offered]
+            if absent:
+                raise UserError(
+                    f"{task.path}: the metric '{name}' is for tasks with an option '{absent[0]}': take it out"
+                )
+            if metric.key and (task.card.choice is None or task.card.choice.key is None):
+                raise UserError(f"{task.path}: the metric '{name}' needs to know the right answer: give the card a key")
+
+
+def check_rows(
+    tasks: Sequence[Task],
+    corpus: Corpus,
+    model: ModelCard,
+    checked: Sequence[CheckedClip],
+    bad: Mapping[str, BadAudio],
+    skip: bool,
+    progress: Progress,
+    *,
+    sound: bool = True,
+) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
+    """The clips that every task can ask about, and the others with the reason.
+
+    bad: clips that were left out before, with the reason. sound: False where clips are not played. Raises UserError,
+    naming rows, where some cannot be asked and may not be skipped, and where none can.
+    """
+    faults: dict[str, BadAudio] = {}
+    kept = list(checked)
+    limit = model.max_seconds if model.long_clips == "refuse" and sound else None
+    for task in tasks:
+        kept, found = kind_of(task.card).check_rows(task, corpus, kept, progress, sound=sound)
+        faults |= found
+        if limit is not None:
+            faults |= {one.clip.id: _too_long(one, model.model, limit) for one in kept if one.seconds > limit}
+            kept = [one for one in kept if one.clip.id not in faults]
+    if faults and (not skip or not kept):
+        lines = [f"  {clip}: {fault.reason}" for clip, fault in list(faults.items())[:SHOWN]]
+        more = [f"  and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
+        told = [f"corpus '{corpus.name}': {len(faults)} rows cannot be asked:", *lines, *more]
+        raise UserError("\n".join([*told, "Mend them, or leave them out with --skip-bad-clips"]))
+    return kept, {**bad, **faults}
+
+
+def _too_long(one: CheckedClip, model: str, limit: float) -> BadAudio:
+    words = f"{one.seconds:.1f} s long with its options, and the model '{model}' takes {limit:g} s"
+    return BadAudio(Fault.TOO_LONG, words)

@@ -15,12 +15,11 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.corpora.sampling import draw_clips
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
+from vibe_harness.kinds.base import TaskKind, kind_of
 from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
-from vibe_harness.planning.choice_rows import check_options
 from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
 from vibe_harness.planning.plan import Plan
@@ -30,9 +29,9 @@ from vibe_harness.planning.preflight_checks import (
     check_groups,
     check_metrics,
     check_modality,
+    check_rows,
     check_runs_no_code,
 )
-from vibe_harness.planning.prompts import draw_items
 from vibe_harness.progress import Progress
 from vibe_harness.records import CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
@@ -107,16 +106,13 @@ def _prepare(
     dimensions = choose_dimensions(config.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
     check_excludes(model, corpus, clips)
-    items = {task.card.choice.item for task in tasks if task.card.choice}
-    if config.limit is not None and items:
-        clips = draw_items(clips, config.limit, min(items), dimensions, config.seed)
-    elif config.limit is not None:
-        clips = draw_clips(clips, config.limit, dimensions, config.seed)
+    if config.limit is not None:
+        clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
     heard, bad = (
         _heard(corpus, clips, model, tasks, config.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
     )
-    heard, bad = check_options(tasks, corpus, model, heard, bad, config.skip_bad_clips, progress, sound=sound)
+    heard, bad = check_rows(tasks, corpus, model, heard, bad, config.skip_bad_clips, progress, sound=sound)
     check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
     wordless = [] if sound else [one.clip for one in heard if not one.clip.text]
     if wordless:
@@ -154,12 +150,25 @@ def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, 
     }
 
 
+def _drawn(
+    tasks: Sequence[Task], clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int
+) -> list[Clip]:
+    """`limit` clips, as the kind of the tasks draws them; one that draws whole items goes before others."""
+    kinds = {kind: [task.card for task in tasks if kind_of(task.card) is kind] for kind in map(_kind, tasks)}
+    kind, cards = min(kinds.items(), key=lambda item: item[0].free_text)
+    return kind.draw(cards, clips, limit, dimensions, seed)
+
+
+def _kind(task: Task) -> TaskKind:
+    return kind_of(task.card)
+
+
 def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
-    """Rules read the letters of choice tasks; a text model reads free answers. Raises UserError for both in one run."""
-    kinds = {task.card.kind for task in tasks}
-    if len(kinds) > 1:
+    """Rules read letters; a text model reads free answers. Raises UserError for both in one run."""
+    free = {kind_of(task.card).free_text for task in tasks}
+    if len(free) > 1:
         raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
-    return "rules" if kinds == {"choice"} else model.extractor or DEFAULT_EXTRACTOR
+    return (model.extractor or DEFAULT_EXTRACTOR) if free == {True} else "rules"
 
 
 def record_of(prepared: Prepared, requests: str) -> RunRecord:
@@ -242,7 +251,7 @@ def _heard(
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
     with progress.stage("checking clips", len(clips)) as tick:
         checked = [(clip, _within_limit(result, model)) for clip, result in check_clips(corpus, clips, tick)]
-    if not corpus.silence and any(task.card.choice is None for task in tasks):
+    if not corpus.silence and any(kind_of(task.card).free_text for task in tasks):
         checked = without_repeats(checked)
     faults = describe_faults(corpus, checked)
     bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}

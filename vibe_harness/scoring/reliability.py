@@ -75,3 +75,16 @@ def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings
         for name, test, p in zip(names, tests, p_values, strict=True)
         if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p is not None and p < ALPHA
     ]
+
+
+def missing_by_share(frame: pd.DataFrame) -> list[str]:
+    """A warning where the share without a value differs between groups by more than 5 points, for groups that are not
+    of speakers."""
+    shares = 100 * (frame["reading"] != Reading.VALUE).groupby(frame["group"]).mean()
+    apart = float(shares.max() - shares.min())
+    if apart <= DIFFERENCE_LIMIT:
+        return []
+    return [
+        f"choice: the share without a value differs by {apart:.0f} points between groups ({shares.idxmax()} "
+        f"{shares.max():.0f} %, {shares.idxmin()} {shares.min():.0f} %)"
+    ]

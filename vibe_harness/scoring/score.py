@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from vibe_harness.cards.schema import TaskCard
 from vibe_harness.corpora.sampling import check_dimension
 from vibe_harness.errors import UserError
+from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.frame_counts import Speakers, speakers_of
 from vibe_harness.metrics.metric import Settings, strata_for
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
-from vibe_harness.scoring.choice_score import score_choice, unlikely_letters
-from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_values
+from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_by_share, missing_values
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
-from vibe_harness.store.run_tables import SCORED, column_names, read_frame
+from vibe_harness.store.run_tables import SCORED, column_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,18 +46,16 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         for variant in task.variants
         for dimension in (dimensions or record.dimensions)
     ]
-    unlikely = unlikely_letters(folder.responses) if record.answer_by == "likelihood" else {}
+    by_likelihood = record.answer_by == "likelihood"
     results = []
     with progress.stage("scoring", len(steps)) as tick:
         for task, variant, dimension in steps:
-            if task.card.kind == "choice":
-                share = unlikely.get((task.card.task, variant), 0.0)
-                found = score_choice(folder.observations, task, variant, dimension, settings, share)
-            else:
-                found = score_task(  # which alone holds the frame, so that no two are held at once
-                    read_frame(folder.observations, task.card.task, variant, dimension),
-                    task, variant, dimension, settings_for(record, dimension, settings),
-                )  # fmt: skip
+            kind = kind_of(task.card)
+            found = score_task(  # which alone holds the frame, so that no two are held at once
+                kind.frame(folder.observations, task.card, variant, dimension),
+                task, variant, dimension, settings_for(record, dimension, settings),
+                kind.warnings(folder.responses, task.card, variant) if by_likelihood else [],
+            )  # fmt: skip
             results.append(found)
             tick(1)
     return Results(
@@ -125,35 +124,60 @@ def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
     return summaries
 
 
-def score_task(frame: pd.DataFrame, task: TaskRecord, variant: str, dimension: str, settings: Settings) -> TaskResult:
-    """All metrics of a task card on one frame of observations (see `read_frame`), with coverage and warnings."""
+def score_task(
+    frame: pd.DataFrame,
+    task: TaskRecord,
+    variant: str,
+    dimension: str,
+    settings: Settings,
+    unreliable: Sequence[str] = (),
+) -> TaskResult:
+    """All metrics of a task card on one frame of observations (see `TaskKind.frame`), with coverage and warnings.
+
+    unreliable: further reasons why the scores are not reliable.
+    """
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
-    speakers = speakers_of(frame)
-    _check_crossing(speakers, dimension)
+    kind, card = kind_of(task.card), task.card
+    settings = replace(settings, conditions=kind.conditions(card, frame, dimension))
+    if kind.free_text:
+        speakers = speakers_of(frame)
+        _check_crossing(speakers, dimension)
+        by_group = missing_by_group(frame, speakers, settings)
+    else:  # a speaker may stand in several groups, such as orders of the options
+        by_group = missing_by_share(frame)
+    scores = compute_metrics(frame, card, settings)
+    for name, part in kind.parts(card, frame):
+        for score in compute_metrics(part, card, settings):
+            scores.append(replace(score, attribute=f"{name}, {score.attribute}" if score.attribute else name))
     without = frame["reading"] != Reading.VALUE
-    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in task.card.metrics]
-    scores = [score for metric in metrics for score in metric.compute(frame, settings)]
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
         *missing_values(frame, without),
-        *missing_by_group(frame, speakers, settings),
+        *by_group,
+        *unreliable,
     ]
-    reliable = not warnings
-    warnings += _undefined_attributes(scores)
     return TaskResult(
-        task=task.card.task,
+        task=card.task,
         task_digest=task.digest,
         alias_files=task.alias_files(),
         variant=variant,
         dimension=dimension,
-        groups={name: coverage_of(frame.loc[frame["group"] == name, COVERED]) for name in speakers.groups},
+        groups={
+            name: coverage_of(frame.loc[frame["group"] == name, COVERED]) for name in sorted(frame["group"].unique())
+        },
         without_value=float(without.mean()),
-        reliable=reliable,
-        warnings=warnings,
+        reliable=not warnings,
+        warnings=[*warnings, *(_undefined_attributes(scores) if kind.free_text else [])],
         scores=scores,
     )
+
+
+def compute_metrics(frame: pd.DataFrame, card: TaskCard, settings: Settings) -> list[Score]:
+    """The scores of every metric of a card."""
+    metrics = [find_metric(name, trust_remote_code=settings.trust_remote_code) for name in card.metrics]
+    return [score for metric in metrics for score in metric.compute(frame, settings)]
 
 
 def _check_crossing(speakers: Speakers, dimension: str) -> None:

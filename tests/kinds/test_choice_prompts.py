@@ -13,9 +13,10 @@ from tests.support import needs_recordings
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.offers import chosen, offers
 from vibe_harness.cards.orders import find_order, find_orders
+from vibe_harness.kinds.base import kind_of
+from vibe_harness.kinds.choice_prompts import draw_items
 from vibe_harness.planning.estimate import estimate_extractor
 from vibe_harness.planning.plan import Plan
-from vibe_harness.planning.prompts import bound, draw_items, questions
 from vibe_harness.records import CheckedClip, Clip
 
 INDEX = CardIndex()
@@ -111,25 +112,27 @@ def heard(clip: Clip, folder: Path = Path()) -> CheckedClip:
 
 def test_spoken_options_stand_in_the_sound_and_written_ones_in_the_prompt() -> None:
     found, clip = task("biasinear"), row()
-    [spoken] = questions(found, ["standard"], heard(clip), 16_000)
+    [spoken] = kind_of(found.card).prompts(found, ["standard"], heard(clip), 16_000)
     assert spoken.audio is not None and "thing A" not in spoken.prompt() and "hear" in spoken.prompt()
-    [written] = questions(found, ["standard"], heard(clip), 16_000, sound=False)
+    [written] = kind_of(found.card).prompts(found, ["standard"], heard(clip), 16_000, sound=False)
     assert written.audio is None and all(f"{a}. thing {a} of 0" in written.prompt() for a in "ABCD")
 
 
 def test_what_can_be_heard_differently_is_another_question() -> None:
     found, one = task("biasinear", orders=["original", "token_backward"]), heard(row())
-    ids = [question.heard.waveform for question in questions(found, ["standard"], one, 16_000)]
+    ids = [question.checked.waveform for question in kind_of(found.card).prompts(found, ["standard"], one, 16_000)]
     other = replace(one, parts={file: replace(part, waveform="x") for file, part in one.parts.items()})
     slower = task("biasinear", speech=found.card.choice and found.card.choice.speech.model_copy(update={"pause_s": 1}))
-    ids += [question.heard.waveform for question in questions(found, ["standard"], other, 16_000)][:1]
-    ids += [question.heard.waveform for question in questions(slower, ["standard"], one, 16_000)]
+    ids += [question.checked.waveform for question in kind_of(found.card).prompts(found, ["standard"], other, 16_000)][
+        :1
+    ]
+    ids += [question.checked.waveform for question in kind_of(slower.card).prompts(slower, ["standard"], one, 16_000)]
     assert len(ids) == len(set(ids)) == 4
 
 
 def test_a_task_that_stands_for_one_request_knows_its_options() -> None:
     found = task("biasinear", orders=["original", "token_backward"])
-    there = bound(found, "standard.token_backward", row())
+    there = kind_of(found.card).bind(found, "standard.token_backward", row())
     assert [option.label for option in there.offered] == ["D", "C", "B", "A"]
     assert "D. thing A of 0" in there.extraction_prompt("It is D.")
 

@@ -2,71 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, product
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.offers import needed_columns, right_option, row_fault
-from vibe_harness.cards.schema import ChoicePart, ModelCard
+from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.cards.spelling import fold
 from vibe_harness.corpora.audio.check import check_files
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, Links, check_file
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import find_metric
-from vibe_harness.planning.prompts import spoken_seconds
+from vibe_harness.kinds.choice_prompts import spoken_seconds
 from vibe_harness.progress import Progress
 from vibe_harness.records import CheckedClip, CheckedPart, Clip
 from vibe_harness.registry import did_you_mean
 
-SHOWN = 20  # faults named in a message; the rest is counted
 
-
-def check_options(
-    tasks: Sequence[Task],
-    corpus: Corpus,
-    model: ModelCard,
-    heard: Sequence[CheckedClip],
-    bad: Mapping[str, BadAudio],
-    skip: bool,
-    progress: Progress,
-    *,
-    sound: bool = True,
+def check_rows(
+    task: Task, choice: ChoicePart, corpus: Corpus, checked: Sequence[CheckedClip], progress: Progress, *, sound: bool
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
     """The clips whose options can be asked, with the checked audio of spoken ones, and the others with the reason.
 
-    bad: clips that were left out before, with the reason. sound: False where options are asked in words. Raises
-    UserError, naming rows, where some cannot be asked and may not be skipped, where none can, and always where keys
+    sound: False where options are asked in words. Raises UserError where the corpus lacks a column, and where keys
     contradict each other between the orders of one item.
     """
-    faults: dict[str, BadAudio] = {}
-    kept = list(heard)
-    for task in tasks:
-        choice = task.card.choice
-        if choice is None:
-            continue
-        _check_metrics(task, choice)
-        _check_columns(task, choice, corpus)
-        found = {o.clip.id: BadAudio(Fault.OPTIONS, said) for o in kept if (said := row_fault(choice, o.clip))}
-        kept = [one for one in kept if one.clip.id not in found]
-        _check_keys(task, choice, [one.clip for one in kept])
-        if choice.speech and sound:
-            kept, silent = _with_parts(choice, corpus, kept, progress)
-            found |= silent
-            kept = [replace(one, seconds=spoken_seconds(task, one)) for one in kept]
-            limit = model.max_seconds
-            if limit is not None and model.long_clips == "refuse":
-                found |= {one.clip.id: _too_long(one, model.model, limit) for one in kept if one.seconds > limit}
-                kept = [one for one in kept if one.clip.id not in found]
-        faults |= found
-    if faults and (not skip or not kept):
-        lines = [f"  {clip}: {fault.reason}" for clip, fault in list(faults.items())[:SHOWN]]
-        more = [f"  and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
-        told = [f"corpus '{corpus.name}': {len(faults)} rows cannot be asked:", *lines, *more]
-        raise UserError("\n".join([*told, "Mend them, or leave them out with --skip-bad-clips"]))
-    return kept, {**bad, **faults}
+    _check_columns(task, choice, corpus)
+    faults = {o.clip.id: BadAudio(Fault.OPTIONS, said) for o in checked if (said := row_fault(choice, o.clip))}
+    kept = [one for one in checked if one.clip.id not in faults]
+    _check_keys(task, choice, [one.clip for one in kept])
+    if choice.speech and sound:
+        kept, silent = _with_parts(choice, corpus, kept, progress)
+        faults |= silent
+        kept = [replace(one, seconds=spoken_seconds(task, choice, one)) for one in kept]
+    return kept, faults
 
 
 def _check_columns(task: Task, choice: ChoicePart, corpus: Corpus) -> None:
@@ -78,17 +49,6 @@ def _check_columns(task: Task, choice: ChoicePart, corpus: Corpus) -> None:
                 f"the corpus '{corpus.name}' has no column '{name}', which the task '{task.name}' takes its options "
                 f"from. {did_you_mean(name, columns)}"
             )
-
-
-def _check_metrics(task: Task, choice: ChoicePart) -> None:
-    """Raise UserError where a metric of the card needs options or a key that the card does not have."""
-    for name in task.card.metrics:
-        metric = find_metric(name)
-        absent = [option for option in metric.options if option not in choice.options]
-        if absent:
-            raise UserError(f"{task.path}: the metric '{name}' is for tasks with an option '{absent[0]}': take it out")
-        if metric.key and choice.key is None:
-            raise UserError(f"{task.path}: the metric '{name}' needs to know the right answer: give the card a key")
 
 
 def _with_parts(
@@ -132,11 +92,6 @@ def _with_parts(
             whole = digest([one.waveform, [part.waveform for part in mine.values()]])
             kept.append(replace(one, waveform=whole, parts=mine))
     return kept, silent
-
-
-def _too_long(one: CheckedClip, model: str, limit: float) -> BadAudio:
-    words = f"{one.seconds:.1f} s long with its options, and the model '{model}' takes {limit:g} s"
-    return BadAudio(Fault.TOO_LONG, words)
 
 
 def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:

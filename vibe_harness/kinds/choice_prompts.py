@@ -1,62 +1,49 @@
-"""What is asked of one clip: one question for each prompt and, in a choice task, each order of its options."""
+"""The questions of a choice task about one clip: one for each prompt and order of the options."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vibe_harness.cards.digest import digest
-from vibe_harness.cards.loading import Task, label_files
-from vibe_harness.cards.offers import offers, option_file
+from vibe_harness.cards.loading import Task
+from vibe_harness.cards.offers import label_files, lettered, offers, option_file
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.corpora.audio.concat import joined
 from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.corpora.sampling import in_turn
+from vibe_harness.kinds.base import PromptInstance
 from vibe_harness.records import Clip, Option, Waveform, group_in
 
 if TYPE_CHECKING:
     from vibe_harness.records import CheckedClip
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One question about one clip. audio: of a choice task whose options are spoken; the clip alone where None."""
-
-    variant: str
-    prompt: Callable[[], str]  # renders it
-    heard: CheckedClip  # its waveform's digest stands for all that is heard
-    options: tuple[Option, ...] = ()
-    audio: Callable[[], Waveform] | None = None
-
-
-def questions(
-    task: Task, styles: Sequence[str], heard: CheckedClip, rate: int, sound: bool = True
-) -> Iterator[Question]:
-    """The questions of a task about a clip.
+def choice_prompts(
+    task: Task, choice: ChoicePart, styles: Sequence[str], checked: CheckedClip, rate: int, *, sound: bool = True
+) -> Iterator[PromptInstance]:
+    """The questions of a choice task about a clip: one for each prompt and order of the options.
 
     styles: its prompts to use. rate: of the waveforms, in Hz. sound: False where words take the place of sound, so that
     the options stand in the prompt.
     """
-    choice, clip = task.card.choice, heard.clip
     for style in styles:
-        if choice is None:
-            yield Question(style, partial(task.prompt, style, clip.text), heard)
-            continue
         spoken = sound and choice.speech is not None
-        for variant, options in offers(choice, style, clip):
-            prompt = partial(task.prompt, style, clip.text, options, spoken)
+        for variant, options in offers(choice, style, checked.clip):
+            context = {"options": lettered(options), "spoken": spoken}
+            prompt = partial(task.prompt, style, checked.clip.text, context)
             if not spoken:
-                yield Question(variant, prompt, heard, options)
+                yield PromptInstance(variant, prompt, checked, options)
                 continue
-            pieces = _pieces(task, choice, heard, options)
+            pieces = _pieces(task, choice, checked, options)
             pause = choice.speech.pause_s if choice.speech else 0.0
-            whole = replace(heard, waveform=digest([pause, [waveform for _, waveform in pieces]]))
+            whole = replace(checked, waveform=digest([pause, [waveform for _, waveform in pieces]]))
             paths = [path for path, _ in pieces]
-            yield Question(variant, prompt, whole, options, partial(_joined, paths, pause, rate))
+            yield PromptInstance(variant, prompt, whole, options, partial(_joined, paths, pause, rate))
 
 
 def _pieces(task: Task, choice: ChoicePart, heard: CheckedClip, options: Sequence[Option]) -> list[tuple[Path, str]]:
@@ -84,10 +71,9 @@ def _joined(paths: Sequence[Path], pause_s: float, rate: int) -> Waveform:
 _decoded = lru_cache(maxsize=16)(read_audio)  # the labels come again in every question
 
 
-def spoken_seconds(task: Task, heard: CheckedClip) -> float:
+def spoken_seconds(task: Task, choice: ChoicePart, heard: CheckedClip) -> float:
     """How long a clip lasts joined with its spoken options, labels and pauses; the same in every order."""
-    choice = task.card.choice
-    assert choice is not None and choice.speech is not None
+    assert choice.speech is not None
     options = [heard.parts[option_file(choice, heard.clip, name)].seconds for name in choice.options]
     labels = [_seconds(path) for path, _ in _labels(task).values()]
     pieces = [heard.seconds, *options, *labels]
@@ -98,20 +84,6 @@ def spoken_seconds(task: Task, heard: CheckedClip) -> float:
 def _seconds(path: Path) -> float:
     wave = read_audio(path, 16_000)
     return len(wave.samples) / wave.rate
-
-
-def bound(task: Task, variant: str, clip: Clip) -> Task:
-    """The task as it stands for one request: a choice task then knows the options that were offered."""
-    if task.card.choice is None:
-        return task
-    style = variant.partition(".")[0]
-    return replace(task, offered=dict(offers(task.card.choice, style, clip))[variant])
-
-
-def times_asked(task: Task, clip: Clip) -> int:
-    """In how many orders a prompt asks of a clip; 1 for a task without options."""
-    choice = task.card.choice
-    return 1 if choice is None else sum(1 for _ in offers(choice, "", clip))
 
 
 def draw_items(clips: Sequence[Clip], limit: int, column: str, dimensions: Sequence[str], seed: int) -> list[Clip]:
