@@ -95,25 +95,8 @@ def test_groups_spelled_two_ways_are_refused() -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        "nan",
-        "NaN",
-        "<NA>",
-        "NULL",
-        "N/A",
-        "#N/A",
-        "NA",
-        "none",
-        "None",
-        "True",
-        "FALSE",
-        "unknown",
-        "-",
-        "?",
-        "—",
-        "...",
-        "#REF!",
-        "？",
-        "not  stated",
+        *["nan", "NaN", "<NA>", "NULL", "N/A", "#N/A", "NA", "none", "None", "True", "FALSE", "unknown", "not  stated"],
+        *["-", "?", "...", "#REF!", "\u2014", "\uff1f"],
     ],
 )
 def test_a_name_for_not_known_is_a_group_only_where_the_card_says_so(word: str) -> None:
