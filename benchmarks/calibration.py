@@ -2,7 +2,7 @@
 
     python benchmarks/calibration.py                 2,000 simulations a cell
     python benchmarks/calibration.py --quick         20 a cell, under a minute: only gross faults show
-    python benchmarks/calibration.py --part interval one of: level, strata, balance, interval, comparison
+    python benchmarks/calibration.py --part interval one of: level, designs, strata, balance, interval, comparison
     python benchmarks/calibration.py --only "L2-ARCTIC accent, habit 0.1"   the cells whose name holds these words
 
 Prints a line for each cell, and at the end whether every cell meets its aim; exit status 1 where one does not. The aims
@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from figures import missed, status, tell
+from level_designs import FURTHER, TABLE
 
 from vibe_harness.metrics.balance import ALPHA, LIMIT
 from vibe_harness.stats.bracket import bracket
@@ -66,11 +67,13 @@ def tables(corpus: Corpus, shares: np.ndarray, habit: float, report: Report, par
         yield answers(rng, shares, corpus.groups, corpus.answers, habit)
 
 
-def rejected(runs: list[np.ndarray], groups: np.ndarray, strata: np.ndarray | None = None) -> np.ndarray:
+def rejected(
+    runs: Sequence[np.ndarray | list[np.ndarray]], groups: np.ndarray, strata: np.ndarray | None = None
+) -> np.ndarray:
     """Whether each simulated run's test gives p <= 0.05."""
     p_values: list[float | None] = []
     for start in range(0, len(runs), BATCH):
-        batch = [[run] for run in runs[start : start + BATCH]]
+        batch = [run if isinstance(run, list) else [run] for run in runs[start : start + BATCH]]
         tests = permutation_tests(batch, groups, strata, permutations=PERMUTATIONS, seed=start)
         p_values += [test.mean.p_value for test in tests]
     return np.array([p_value is not None and p_value <= 0.05 for p_value in p_values])
@@ -103,6 +106,21 @@ def level(report: Report) -> None:
             share = rejected(runs, corpus.groups).mean()
             slack = report.slack(0.05)
             tell(name, share, "of true nulls rejected", "0.04 to 0.06", 0.04 - slack <= share <= 0.06 + slack)
+
+
+def designs(report: Report) -> None:
+    """Type-I error of the default test where clips, habits, groups and lists are unlike."""
+    for place, design in enumerate([*TABLE, *FURTHER]):
+        name = f"designs, {design.name}"
+        if not report.wants(name):
+            continue
+        rng = np.random.default_rng([6, place, report.seed])
+        runs = [[filtered(table) for table in run] for run in design.runs(rng, report.runs)]
+        share = rejected(runs, design.groups).mean()
+        slack = report.slack(0.05)
+        least = 0.035 if min(design.sizes) >= 10 else 0.0
+        held = least - slack <= share <= 0.06 + slack
+        tell(name, share, "of true nulls rejected", f"{least:g} to 0.06", held)
 
 
 def filtered(table: np.ndarray) -> np.ndarray:
@@ -244,7 +262,14 @@ def cell(report: Report, corpus: Corpus, habit: float, pattern: Pattern, score: 
     tell(name, covered, "of intervals cover the truth", "at least 0.93, the bracket around it", held, beside)
 
 
-PARTS = {"level": level, "strata": strata, "balance": balance, "interval": interval, "comparison": comparison}
+PARTS = {
+    "level": level,
+    "designs": designs,
+    "strata": strata,
+    "balance": balance,
+    "interval": interval,
+    "comparison": comparison,
+}
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.corpora.sounds import speechlike, write
 from tests.support import SHARED
 from vibe_harness.corpora.importers.spoken_stereoset import read
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedClip, Clip
 
 STEREOSET = SHARED / "corpora" / "spoken_stereoset"
 Row = dict[str, str]
@@ -79,3 +79,15 @@ def whole_stereoset(folder: Path, silent: bool = False) -> Path:
 def stereoset_clips(folder: Path) -> list[Clip]:
     """The clips of the whole tables, none of which can be heard."""
     return list(read(whole_stereoset(folder, silent=True), folder, "spoken-stereoset").clips)
+
+
+def row(order: str = "original", **changes: str) -> Clip:
+    cells = next(one for one in question_rows() if one["order"] == order) | changes
+    return Clip(f"c/{cells['id']}", cells["file"], cells["speaker"], cells, cells["text"])
+
+
+def heard(clip: Clip, folder: Path = Path()) -> CheckedClip:
+    from vibe_harness.records import CheckedPart
+
+    files = [clip.groups[f"option_{a}_file"] for a in "abcd"]
+    return CheckedClip(clip, folder / clip.file, "w", 1.0, {f: CheckedPart(folder / f, f"w {f}", 0.5) for f in files})

@@ -10,6 +10,11 @@ from hypothesis import HealthCheck, settings
 
 from tests.browser import browser as browser
 from tests.browser import page as page
+from tests.command_line import quick as quick
+from tests.command_line import tones as tones
+from tests.command_line import vibe as vibe
+from tests.run_folders import finished as finished
+from tests.run_folders import ran as ran
 
 # However slow or busy the machine is, a test says the same: time is no fault, draws have a seed, and no progress bar
 # comes up beside what a command says after some seconds.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import vibe_harness
-from tests.cli.conftest import QuickCommand
+from tests.command_line import QuickCommand
 from vibe_harness.cli.main import VERBS
 from vibe_harness.errors import UserError
 from vibe_harness.store.results import Results, to_json

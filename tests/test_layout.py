@@ -1,5 +1,6 @@
 """Imports run downward only, as the contract in pyproject.toml draws it, and starting up stays light."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,3 +24,14 @@ def test_help_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_no_test_module_imports_another():
+    """What tests share stands in a conftest or in a module beside them."""
+    guilty = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\s*(from tests\.(\w+\.)*test_\w+ import|import tests\.(\w+\.)*test_)", line)
+    ]
+    assert guilty == []

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.choice_corpora import quiz
-from tests.cli.conftest import QuickCommand, tone
+from tests.command_line import QuickCommand, tone
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.csv_sheets import inert, inert_row

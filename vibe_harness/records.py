@@ -223,11 +223,16 @@ class Score:
     """Upper end: its expectation is not under the truth."""
     interval: tuple[float, float] | None = None
     """95 %, of the truth."""
+    test: str | None = None
+    """Name of the test that made p: "studentised-speakers"; null where nothing was tested, where `detail` names the
+    test, and in results scored before tests had names."""
     permuted: str | None = None
     """What was permuted within what: "speakers", "speakers within gender"."""
     permutations: int | None = None
     """Assignments that were looked at."""
+    complete: bool | None = None
+    """All assignments there are were looked at."""
     exact: bool | None = None
-    """All assignments were enumerated."""
+    """The same, and all speakers have as many answers: p holds its level where speakers are exchangeable."""
     detail: Mapping[str, Any] = field(default_factory=dict)
     """The metric's own figures, by group where it has them."""

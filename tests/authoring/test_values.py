@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.card_folder import Folder
-from tests.cli.conftest import QuickCommand
+from tests.command_line import QuickCommand
 from vibe_harness import evaluate
 from vibe_harness.authoring.alias_file import add_aliases
 from vibe_harness.authoring.values import ValueCount, propose, run_values

@@ -113,7 +113,7 @@ def test_every_bad_clip_is_named_at_once_and_may_be_skipped(quick, tones):
 
 
 def test_a_clip_longer_than_the_model_takes_is_refused_by_name_before_it_is_asked(quick, tones):
-    from tests.cli.conftest import tone
+    from tests.command_line import tone
 
     tone(tones.parent / "s0" / "0.wav", 110, seconds=1.5)
     limited = (*RUN, "--model-args", "max_seconds=1", "--corpus", tones)
@@ -125,7 +125,7 @@ def test_a_clip_longer_than_the_model_takes_is_refused_by_name_before_it_is_aske
 
 @pytest.mark.parametrize(("how", "said"), [("split", "split"), ("truncate", "truncated")])
 def test_clips_that_came_in_pieces_or_cut_are_counted_in_the_result(quick, tones, how, said):
-    from tests.cli.conftest import tone
+    from tests.command_line import tone
 
     for name, pitch in (("s0/0.wav", 110), ("s1/1.wav", 130)):
         tone(tones.parent / name, pitch, seconds=1.5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.cli.conftest import QuickCommand
+from tests.command_line import QuickCommand
 from tests.corpora.layouts import POINTER, crema_d
 from tests.corpora.sounds import speechlike, write
 

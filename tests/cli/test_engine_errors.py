@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_server_run import cards, lines
 from tests.loopback import Loopback
+from tests.server_runs import cards, lines
 
 RUN = ("--tasks", "advisory", "--tau", 1, "--permutations", 20, "--dimension", "gender")
 

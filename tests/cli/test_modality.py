@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_server_run import cards, lines
 from tests.loopback import Loopback
+from tests.server_runs import cards, lines
 
 
 def with_words(manifest: Path) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from tests.run_folders import stored
 from tests.support import ROOT, SHARED, needs_recordings
 
 RUN = ("--model", "simulated", "--tasks", "story,advisory", "--tau", "3", "--permutations", "199")
@@ -25,21 +26,6 @@ def many_clips(tones, times):
     path = tones.with_name("many.csv")
     path.write_text("\n".join([f"{header},id", *lines]) + "\n", encoding="utf-8")
     return path
-
-
-def stored(folder):
-    """Everything a run folder stores, sorted, times aside."""
-    found = {}
-    for name in ("responses.jsonl", "extractions.jsonl"):
-        records = [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
-        for record in records:
-            record.pop("time")
-            record.pop("seconds", None)
-        found[name] = sorted(records, key=lambda record: record["request"])
-    observations = pd.read_parquet(folder / "observations.parquet").sort_values(["request", "attribute"])
-    found["observations"] = observations.astype(str).to_dict("records")
-    found["results"] = (folder / "results.json").read_text(encoding="utf-8")
-    return found
 
 
 def test_a_run_prints_scores_and_leaves_a_folder_that_opens_everywhere(vibe, tones):
@@ -81,7 +67,7 @@ def test_other_dimensions_seeds_and_models_never_share_a_response(quick, tones):
 
 
 def test_a_changed_waveform_never_meets_an_old_response(quick, tones):
-    from tests.cli.conftest import tone
+    from tests.command_line import tone
 
     quick(*RUN, "--corpus", tones, "--output-path", "out")
     tone(tones.parent / "s0" / "0.wav", 150)
@@ -132,7 +118,7 @@ def test_a_prepared_corpus_has_its_speakers_permuted_within_the_strata_it_declar
     results = quick.json(*RUN, "--corpus", path, "--dimension", "accent")
     score = results["tasks"][1]["scores"][0]
     assert score["permuted"] == "speakers within gender"
-    assert score["exact"] and score["permutations"] == 36  # two of four in each of two strata: 6 x 6
+    assert score["test"] == "studentised-speakers" and score["p_value"] is not None
     frame.loc[0, "gender"] = "female"
     pq.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({b"vibe_harness": declared}), path)
     assert "'s0'" in quick.refuses(*RUN, "--corpus", path, "--dimension", "accent")

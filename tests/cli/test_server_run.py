@@ -1,6 +1,5 @@
 """The whole job against a server, for both roles: the model that hears and the extractor that reads."""
 
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -8,24 +7,7 @@ from typing import Any
 import pytest
 
 from tests.loopback import Loopback
-
-
-def cards(folder: Path, url: str, more: str = "") -> tuple[Path, Path]:
-    """Model cards of the stand-in as audio model and as extractor. more: of the audio model's."""
-    paths = []
-    for name, audio in (("hears", "true"), ("reads", "false")):
-        path = folder / f"{name}.yaml"
-        path.write_text(
-            f"model: {name}\nbackend: openai\nid: loopback\naudio: {audio}\n"
-            f"connection: {{base_url: '{url}', max_retries: 3}}\n" + (more if name == "hears" else ""),
-            encoding="utf-8",
-        )
-        paths.append(path)
-    return paths[0], paths[1]
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+from tests.server_runs import cards, lines
 
 
 def test_both_roles_over_one_server_that_misbehaves(quick: Any, tones: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import QuickCommand
+from tests.command_line import QuickCommand
 from vibe_harness.authoring import skeletons
 
 

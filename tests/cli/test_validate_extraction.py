@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import QuickCommand
+from tests.command_line import QuickCommand
 from tests.loopback import Loopback
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
 from vibe_harness.validation.sample import read_sample

@@ -1,68 +1,22 @@
 """BiasInEar in the hub's Parquet layout, built with synthetic speech; what is unconfirmed of it is asserted."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-import soundfile
 
-from tests.corpora.sounds import speechlike
+from tests.biasinear_layout import Row, biasinear_layout
 from vibe_harness.corpora.card import load_corpus_card
 from vibe_harness.corpora.importers import biasinear
 from vibe_harness.corpora.importers.base import IMPORTERS, counted
-from vibe_harness.corpora.importers.biasinear import PARTS, REVERSED
 from vibe_harness.corpora.importers.hub import HubRow, stream
 from vibe_harness.corpora.prepare.prepare import prepare
 from vibe_harness.errors import UserError
 
-ACCENTS = {"en": ("American", "British", "Indian"), "zh": ("Beijing", "Northeastern"), "ko": ("Seoul", "Jeolla")}
-Row = dict[str, object]
-
-
-def _audio(seed: int) -> dict[str, object]:
-    data = io.BytesIO()
-    soundfile.write(data, speechlike(0.2, 8_000, seed=seed), 8_000, format="WAV")
-    return {"bytes": data.getvalue(), "path": f"{seed}.wav"}
-
-
-def _rows(language: str, samples: int = 2, remap: bool = True, voice: int = 0) -> list[Row]:
-    rows: list[Row] = []
-    for sample in range(samples):
-        for accent in ACCENTS[language]:
-            for order in ("original", "reversed"):
-                options = [f"option {letter} of {sample}" for letter in "ABCD"]
-                answer = "ABCD"[sample % 4]
-                if order == "reversed":
-                    options.reverse()
-                    answer = REVERSED[answer] if remap else answer
-                row: Row = {
-                    "sample_id": f"q/{sample}", "subject": "history", "subject_category": "humanities", "order": order,
-                    "accent": accent, "answer": answer, "cultural_sensitivity_label": "CS" if sample % 2 else "CA",
-                }  # fmt: skip
-                for index, part in enumerate(PARTS):
-                    row[part] = _audio(100_000 * voice + 10 * len(rows) + index)
-                    row[f"{part}_text"] = f"question {sample}" if part == "question" else options[index - 1]
-                rows.append(row)
-    return rows
-
-
-def _layout(folder: Path, change: Callable[[list[Row]], None] = lambda rows: None, **how: bool) -> Path:
-    for number, language in enumerate(ACCENTS):
-        for gender in ("Female", "Male"):
-            rows = _rows(language, voice=2 * number + (gender == "Male"), **how)
-            change(rows)
-            path = folder / f"{language}_{gender}" / "test-00000-of-00001.parquet"
-            path.parent.mkdir(parents=True)
-            pq.write_table(pa.Table.from_pylist(rows), path)
-    return folder
-
 
 def test_the_configurations_of_the_benchmark(tmp_path: Path) -> None:
     card, path = load_corpus_card("biasinear")
-    _layout(tmp_path / "src")
+    biasinear_layout(tmp_path / "src")
     prepared = prepare(card, path, str(tmp_path / "src"), tmp_path / "out")
     clips = prepared.corpus.clips
     assert len(clips) == 2 * 28 and not prepared.left_out  # 28 configurations of each question
@@ -81,13 +35,13 @@ def test_an_option_that_cannot_be_heard_takes_its_question_out(tmp_path: Path) -
         rows[0]["option_c"] = {"bytes": b"not audio", "path": "x.wav"}
 
     card, path = load_corpus_card("biasinear")
-    prepared = prepare(card, path, str(_layout(tmp_path / "src", spoil)), tmp_path / "out")
+    prepared = prepare(card, path, str(biasinear_layout(tmp_path / "src", spoil)), tmp_path / "out")
     assert len(prepared.corpus.clips) == 2 * 28 - 6 and counted(prepared.left_out) == {"unreadable": 6}
     assert prepared.left_out[0].file.endswith("_option_c.wav")
 
 
 def test_answers_that_were_not_remapped_are_said(tmp_path: Path) -> None:
-    listing = IMPORTERS.get("biasinear").read(_layout(tmp_path / "src", remap=False), tmp_path / "w", "b")
+    listing = IMPORTERS.get("biasinear").read(biasinear_layout(tmp_path / "src", remap=False), tmp_path / "w", "b")
     assert listing.notes == [
         "answers of reversed rows name the option of the original order: column answer is as published"
     ]
@@ -118,12 +72,12 @@ def test_rows_that_are_not_what_the_benchmark_says(
             change(rows)
 
     with pytest.raises(UserError, match=said):
-        IMPORTERS.get("biasinear").read(_layout(tmp_path / "src", english), tmp_path / "w", "b")
+        IMPORTERS.get("biasinear").read(biasinear_layout(tmp_path / "src", english), tmp_path / "w", "b")
 
 
 def test_streamed_config_by_config(tmp_path: Path) -> None:
     """The real `datasets` reads a folder that is laid out as the hub's, its configurations named in the README."""
-    source = _layout(tmp_path / "src")
+    source = biasinear_layout(tmp_path / "src")
     configs = [f"- config_name: {c}\n  data_files: [{{split: test, path: {c}/*.parquet}}]\n" for c in biasinear.CONFIGS]
     (source / "README.md").write_text(f"---\nconfigs:\n{''.join(configs)}---\n", encoding="utf-8")
     listing = biasinear.read_hub(stream(str(source)), tmp_path / "w", "b")

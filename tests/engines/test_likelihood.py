@@ -20,7 +20,7 @@ import torch
 from transformers import AutoProcessor, Qwen2AudioForConditionalGeneration
 
 from tests.choice_corpora import quiz
-from tests.engines.test_tiny_checkpoint import CHATML, RATE, card, lines, tone
+from tests.engines.tiny_engines import CHATML, RATE, card, lines, tone
 from tests.tiny_checkpoint import build
 from vibe_harness.backends.local.hf import HFEngine
 from vibe_harness.backends.local.vllm import VLLMEngine

@@ -20,7 +20,7 @@ pytest.importorskip("vllm")
 import soundfile
 
 from tests.engines.serving import Serving, serving
-from tests.engines.test_tiny_checkpoint import RATE, limited, lines, requests, tone
+from tests.engines.tiny_engines import RATE, limited, lines, requests, tone
 from tests.support import wait_until
 from tests.tiny_checkpoint import build
 from vibe_harness.backends.remote.openai_server import OpenAIEngine

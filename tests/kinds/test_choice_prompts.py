@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.choice_corpora import question_rows, stereoset_clips
+from tests.choice_corpora import heard, question_rows, row, stereoset_clips
 from tests.support import needs_recordings
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.offers import chosen, offers
@@ -27,11 +27,6 @@ def task(name: str, **choice: object) -> Task:
     assert found.card.choice is not None
     changed = found.card.choice.model_copy(update=choice)
     return replace(found, card=found.card.model_copy(update={"choice": changed}))
-
-
-def row(order: str = "original", **changes: str) -> Clip:
-    cells = next(one for one in question_rows() if one["order"] == order) | changes
-    return Clip(f"c/{cells['id']}", cells["file"], cells["speaker"], cells, cells["text"])
 
 
 def texts(found: Task, clip: Clip) -> dict[str, str]:
@@ -101,13 +96,6 @@ def test_the_whole_of_spoken_stereoset_is_planned(tmp_path: Path) -> None:
     assert {one.clip for one in first} == {heard[0].clip.id}
     assert len({tuple(option.content for option in one.options) for one in first}) == 6
     assert all(option.text in one.prompt for one in first for option in one.options)
-
-
-def heard(clip: Clip, folder: Path = Path()) -> CheckedClip:
-    from vibe_harness.records import CheckedPart
-
-    files = [clip.groups[f"option_{a}_file"] for a in "abcd"]
-    return CheckedClip(clip, folder / clip.file, "w", 1.0, {f: CheckedPart(folder / f, f"w {f}", 0.5) for f in files})
 
 
 def test_spoken_options_stand_in_the_sound_and_written_ones_in_the_prompt() -> None:

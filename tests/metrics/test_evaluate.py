@@ -66,7 +66,7 @@ def test_strata_and_published_tests_come_by_name() -> None:
     module = evaluation_module.EvaluationModule("ntvd")
     emotion = ["anger" if group == "a" else "joy" for group in made["group"]]
     found = module.compute(**columns, tau=2, strata={"emotion": emotion}, also_test=["version-1"])["scores"][0]
-    assert found["detail"]["imbalance"] == {"emotion": 100} and found["detail"]["tests"]["version-1"]["exact"]
+    assert found["detail"]["imbalance"] == {"emotion": 100} and found["detail"]["tests"]["version-1"]["complete"]
     sex = [speaker[1] for speaker in made["speaker"]]
     found = module.compute(**columns, tau=2, speaker_strata={"sex": sex})["scores"][0]
     assert found["permuted"] == "speakers within sex" and found["permutations"] == 4

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.biasinear_layout import biasinear_layout
 from tests.choice_corpora import Row, quiz, whole_stereoset
-from tests.corpora.test_biasinear import _layout as biasinear_layout
 from tests.support import needs_recordings
 from vibe_harness import evaluate
 from vibe_harness.corpora.audio.decode import decode

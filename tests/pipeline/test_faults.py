@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.cli.conftest import tone
-from tests.cli.test_run import stored
+from tests.command_line import tone
 from tests.pipeline.faults import Starter, lose_power
+from tests.run_folders import stored
 from vibe_harness.analysis.run_check import check_run
 from vibe_harness.store.run_folder import RunFolder
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.choice_corpora import quiz
-from tests.kinds.test_choice_prompts import heard, row
+from tests.choice_corpora import heard, quiz, row
 from vibe_harness.backends.local.likelihood import answer
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import Sampling

@@ -5,11 +5,9 @@ import shutil
 
 import pytest
 
-from tests.store.test_run_folder import finished, lines, vibe
+from tests.run_folders import lines
 from vibe_harness.store.checksums import write_sums
 from vibe_harness.store.run_folder import RunFolder
-
-__all__ = ["finished", "vibe"]  # fixtures
 
 READERS = (
     ("report", "out"),
@@ -21,10 +19,10 @@ READERS = (
 
 
 @pytest.fixture
-def two(vibe):
+def two(ran):
     """The command in a folder with two run folders: out, and a copy of it, other."""
-    shutil.copytree(vibe.folder / "out", vibe.folder / "other")
-    return vibe
+    shutil.copytree(ran.folder / "out", ran.folder / "other")
+    return ran
 
 
 def edited(two, name, change):

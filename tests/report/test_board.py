@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, pearsonr, spearmanr
 
-from tests.cli.conftest import QuickCommand
-from tests.cli.conftest import quick as quick
+from tests.command_line import QuickCommand
 from vibe_harness import evaluate, score
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score

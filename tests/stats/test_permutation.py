@@ -7,19 +7,30 @@ import pytest
 from scipy import stats
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats import engine
+from vibe_harness.stats import batched_ntvd
 from vibe_harness.stats.coverage import coverage_tests
 from vibe_harness.stats.ntvd import DEGENERATE, EMPTY_GROUP, ONE_GROUP, ntvd
 from vibe_harness.stats.permutation import PermutationTest, permutation_test, permutation_tests
+from vibe_harness.stats.tables import Table
 
 RNG = np.random.default_rng(4)
 GROUPS = np.array([0, 0, 0, 1, 1, 1, 1])
-TABLE = RNG.integers(0, 6, (7, 4))
-OTHER = RNG.integers(0, 3, (7, 3))
+TABLE = RNG.multinomial(12, [0.4, 0.3, 0.2, 0.1], 7)
+OTHER = RNG.multinomial(6, [0.5, 0.3, 0.2], 7)
 
 
 def by_group(table: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return np.stack([table[groups == group].sum(axis=0) for group in range(groups.max() + 1)])
+
+
+def noise(table: np.ndarray, groups: np.ndarray) -> float:
+    """The standard error of a score, but for a constant, as one would write it down."""
+    shares = table.sum(axis=0) / table.sum()
+    variance = 0.0
+    for speaker, group in enumerate(groups):
+        residual = table[speaker] - table[speaker].sum() * shares
+        variance += float((residual**2).sum()) / float(table[groups == group].sum()) ** 2
+    return float(np.sqrt(variance))
 
 
 def assert_same(first: PermutationTest, second: PermutationTest) -> None:
@@ -30,20 +41,58 @@ def assert_same(first: PermutationTest, second: PermutationTest) -> None:
         assert one.null_p95 == pytest.approx(other.null_p95, abs=1e-10)
 
 
-def test_exact_test_is_the_share_of_all_assignments() -> None:
-    by_assignment = []
+def test_exact_test_is_the_share_of_all_assignments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vibe_harness.stats.draws.UNLIKE_NOISE", -1.0)  # the tests of residuals are not asked
+    scores, errors = [], []
     for members in combinations(range(7), 3):
         groups = np.ones(7, dtype=int)
         groups[list(members)] = 0
-        by_assignment.append([float(ntvd(by_group(table, groups))) for table in (TABLE, OTHER)])
-    scores = np.column_stack([by_assignment, np.mean(by_assignment, axis=1)])  # both attributes, and their mean
+        scores.append([float(ntvd(by_group(table, groups))) for table in (TABLE, OTHER)])
+        errors.append([noise(table, groups) for table in (TABLE, OTHER)])
+    values, typical = np.array(scores), np.mean(errors, axis=0)
+    studentised = values / np.array(errors) * typical
+    compared = np.column_stack([studentised, studentised.mean(axis=1)])  # both attributes, and their mean
+    raw = np.append(values[0], values[0].mean())
     test = permutation_test([TABLE, OTHER], GROUPS)
-    assert test.exact and test.permutations == 35
+    assert test.exact and test.complete and test.permutations == 35
     for column, tested in enumerate((*test.attributes, test.mean)):
-        assert tested.value == pytest.approx(scores[0, column])
-        assert tested.p_value == pytest.approx((scores[:, column] >= scores[0, column] - 1e-9).mean())
-        assert tested.null_mean == pytest.approx(scores[:, column].mean())
-        assert tested.null_p95 == pytest.approx(np.percentile(scores[:, column], 95))
+        assert tested.value == pytest.approx(raw[column])
+        assert tested.p_value == pytest.approx((compared[:, column] >= compared[0, column] - 1e-9).mean())
+        at_the_noise_of_the_data = compared[:, column] * raw[column] / compared[0, column]
+        assert tested.null_mean == pytest.approx(at_the_noise_of_the_data.mean(), rel=1e-5)
+        assert tested.null_p95 == pytest.approx(np.percentile(at_the_noise_of_the_data, 95), rel=1e-5)
+
+
+def test_the_published_test_compares_the_scores_themselves() -> None:
+    scores = []
+    for members in combinations(range(7), 3):
+        groups = np.ones(7, dtype=int)
+        groups[list(members)] = 0
+        scores.append(float(ntvd(by_group(TABLE, groups))))
+    test = permutation_test([TABLE], GROUPS, studentised=False)
+    assert test.mean.p_value == pytest.approx((np.array(scores) >= scores[0] - 1e-9).mean())
+    assert test.mean.null_mean == pytest.approx(np.mean(scores))
+
+
+def test_noise_by_hand() -> None:
+    # Pooled shares 1/2: residuals (1, -1) and (-1, 1), squares 2 each, over 4^2: 2/16 + 2/16 = 1/4.
+    table = Table.of([[3, 1], [1, 3]], 2)
+    found = batched_ntvd.BatchedNtvd([table], 2, 1).scores(np.array([[0, 1]]))
+    assert found.noise[0, 0] == pytest.approx(0.5, rel=1e-6) and found.score[0, 0] == 50
+    assert found.spread[0, 0] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(9, 12), (6, 5, 10)])
+def test_noise_of_both_portions_by_loop(sizes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    tables = [rng.integers(0, 9, (21, width)) for width in (2, 6)]
+    assigned = np.stack([rng.permutation(groups) for _ in range(5)])
+    found = batched_ntvd.BatchedNtvd([Table.of(table, 21) for table in tables], len(sizes), 5).scores(assigned)
+    for row, codes in enumerate(assigned):
+        for column, table in enumerate(tables):
+            assert found.noise[row, column] == pytest.approx(noise(table, codes), rel=1e-5)
+            assert found.score[row, column] == pytest.approx(float(ntvd(by_group(table, codes))))
 
 
 def test_agrees_with_scipy() -> None:
@@ -58,7 +107,7 @@ def test_agrees_with_scipy() -> None:
     other = stats.permutation_test(
         (rows[groups == 0], rows[groups == 1]), statistic, n_resamples=4_000, alternative="greater", rng=1
     )
-    ours = permutation_test([table], groups, permutations=20_000, seed=1)
+    ours = permutation_test([table], groups, permutations=20_000, seed=1, studentised=False)
     assert not ours.exact and ours.permutations == 20_000
     assert ours.mean.value == pytest.approx(other.statistic)
     error = 4 * np.sqrt(other.pvalue * (1 - other.pvalue) * (1 / 4_000 + 1 / 20_000))
@@ -68,7 +117,7 @@ def test_agrees_with_scipy() -> None:
 
 def test_draws_and_enumeration_agree() -> None:
     groups = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 2])
-    table = np.random.default_rng(2).integers(0, 5, (10, 4))
+    table = np.random.default_rng(2).multinomial(9, [0.4, 0.3, 0.2, 0.1], 10)
     exact = permutation_test([table], groups, permutations=2_000)
     drawn = permutation_test([table], groups, permutations=1_259, seed=5)  # there are 1,260 assignments
     assert exact.exact and exact.permutations == 1_260
@@ -116,7 +165,7 @@ def test_memory_limit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = np.arange(40) % 4
     tables = [np.random.default_rng(3).integers(0, 5, (40, width)) for width in (3, 6, 2)]
     whole = permutation_test(tables, groups, permutations=300)
-    monkeypatch.setattr("vibe_harness.stats.engine.ELEMENTS", 1)
+    monkeypatch.setattr("vibe_harness.stats.batched_ntvd.ELEMENTS", 1)
     assert_same(permutation_test(tables, groups, permutations=300), whole)
 
 
@@ -148,7 +197,7 @@ def test_a_stratum_without_a_group_is_left_out() -> None:
 def test_undefined_draws_count_against_significance() -> None:
     # Only two of six speakers answer at all, one in each group. Of 20 assignments 8 put both into one group.
     table = np.array([[3, 1], [0, 0], [0, 0], [1, 3], [0, 0], [0, 0]])
-    test = permutation_test([table], [0, 0, 0, 1, 1, 1])
+    test = permutation_test([table], [0, 0, 0, 1, 1, 1], studentised=False)
     assert test.mean.undefined_draws == 8
     assert test.mean.p_value == 1  # the 12 others tie with what was observed
     assert test.mean.null_mean == pytest.approx(50)
@@ -274,51 +323,23 @@ def test_mean_of_strata_is_a_second_statistic() -> None:
     assert permutation_test([table[:, 0], table[:, 1]], [0, 1]).mean.value == pytest.approx(50)
 
 
-def test_precision_written_out() -> None:
-    """Each assignment's standardised score over its noise, in plain loops, enumerated."""
-    rng = np.random.default_rng(5)
-    table = rng.multinomial([[9, 3], [8, 2], [7, 4], [3, 9], [2, 6], [4, 8]], [0.4, 0.3, 0.3])
-    weights = table.sum(axis=(0, 2)) / table.sum()
-    shares = table.sum(axis=0) / table.sum(axis=(0, 2))[:, None]
-    ratios = []
-    for members in combinations(range(6), 3):
-        groups = np.isin(np.arange(6), members).astype(int)
-        totals = np.stack([table[groups == group].sum(axis=(0, 2)) for group in (0, 1)])
-        standardised = np.zeros((2, 3))
-        variance = 0.0
-        for group in (0, 1):
-            for stratum in (0, 1):
-                counts = table[groups == group, stratum].sum(axis=0)
-                standardised[group] += weights[stratum] * counts / totals[group, stratum]
-            for speaker in np.flatnonzero(groups == group):
-                residual = table[speaker] - table[speaker].sum(axis=1, keepdims=True) * shares
-                variance += float((((weights / totals[group]) @ residual) ** 2).sum())
-        ratios.append(np.abs(standardised[0] - standardised[1]).sum() / np.sqrt(variance))
-    observed = ratios[0]  # speakers 0, 1 and 2 against the others
-    test = permutation_test([table], [1, 1, 1, 0, 0, 0])
-    assert test.exact and test.mean.p_value == pytest.approx(np.mean(np.array(ratios) >= observed - 1e-9))
-    assert test.mean.value is not None and test.mean.null_mean is not None
-    assert test.mean.null_mean / test.mean.value == pytest.approx(np.mean(ratios) / observed)
-
-
 def test_two_groups_have_the_same_scores_by_whole_numbers_and_by_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     tables = [rng.integers(0, 6, size=(30, width)) for width in (2, 7)]
     tables[1][:14] = 0  # draws that leave a group without values
     groups = rng.permutation(np.repeat([0, 1], [16, 14]))
-    whole = permutation_test(tables, groups, permutations=400, seed=1)
-    monkeypatch.setattr(engine, "PAIR_UNITS", 0)
-    shares = permutation_test(tables, groups, permutations=400, seed=1)
+    whole = permutation_test(tables, groups, permutations=400, seed=1, studentised=False)
+    monkeypatch.setattr(batched_ntvd, "PAIR_UNITS", 0)
+    shares = permutation_test(tables, groups, permutations=400, seed=1, studentised=False)
     for one, other in zip((whole.mean, *whole.attributes), (shares.mean, *shares.attributes), strict=True):
         assert one.value == pytest.approx(other.value) and one.p_value == other.p_value
         assert one.null_p95 == pytest.approx(other.null_p95) and one.undefined_draws == other.undefined_draws
 
 
-@pytest.mark.parametrize("strata", [1, 3])
-def test_counts_that_share_a_number_are_the_same_counts(strata: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_that_share_a_number_are_the_same_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(6)
-    tables = [rng.binomial(1, rng.uniform(0.01, 0.3, (strata, width)), size=(300, strata, width)) for width in (9, 14)]
+    tables = [rng.multinomial(1, np.full(width, 1 / width), size=300) for width in (9, 14)]
     groups = rng.permutation(np.repeat([0, 1, 2], [150, 130, 20]))
     packed = permutation_test(tables, groups, permutations=300, seed=1)
-    monkeypatch.setattr(engine, "PACK_UNITS", 1_000)
+    monkeypatch.setattr(batched_ntvd, "PACK_UNITS", 1_000)
     assert_same(permutation_test(tables, groups, permutations=300, seed=1), packed)

@@ -57,3 +57,10 @@ def test_pilots_without_anything_to_shift_are_refused() -> None:
         from_pilot([np.full((5, 1), 3)], (3, 3))
     with pytest.raises(UserError):
         from_pilot([], (3, 3))
+
+
+def test_unequal_clips_alone_are_no_power() -> None:
+    # 60 and 6 clips: 120 answers of one group decide. Exchanged without their noise, a shift of 0.2 was "found".
+    simulator = from_design((20, 20), np.repeat([60, 6], 20), [zipf(20)], habit=0.0)
+    power = detectable_shift(simulator, simulations=60, permutations=199)
+    assert power.curve[0].share <= 0.2 and power.detectable is not None and power.detectable > 8

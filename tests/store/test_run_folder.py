@@ -1,7 +1,6 @@
 """The run folder under attack: torn, edited, moved, read-only and full; what is stored stays."""
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -9,56 +8,8 @@ import sys
 import pandas as pd
 import pytest
 
-from tests.cli.conftest import QuickCommand, tone
+from tests.run_folders import RUN, lines, rewrite, with_field, without
 from tests.support import hears_interrupts
-
-RUN = ("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "19", "--corpus", "m.csv")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A folder with a corpus, m.csv, and a finished run of it, out."""
-    folder = tmp_path_factory.mktemp("finished")
-    rows = ["file,speaker,gender"]
-    for speaker in range(6):
-        for take in range(2):
-            tone(folder / f"s{speaker}" / f"{take}.wav", (110, 200)[speaker % 2] + 3 * speaker + take)
-            rows.append(f"s{speaker}/{take}.wav,s{speaker},{('male', 'female')[speaker % 2]}")
-    (folder / "m.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    assert QuickCommand(folder)(*RUN, "--output-path", "out").returncode in (0, 1)
-    return folder
-
-
-@pytest.fixture
-def vibe(finished, tmp_path):
-    """The command in a copy of that folder."""
-    shutil.copytree(finished, tmp_path / "copy")
-    return QuickCommand(tmp_path / "copy")
-
-
-def lines(path):
-    return path.read_text(encoding="utf-8").splitlines()
-
-
-def rewrite(path, change):
-    records = [json.loads(line) for line in lines(path)]
-    path.write_text("".join(json.dumps(record) + "\n" for record in change(records)), encoding="utf-8")
-
-
-def without(name):
-    def change(records):
-        del records[0][name]
-        return records
-
-    return change
-
-
-def with_field(name, value):
-    def change(records):
-        records[0][name] = value
-        return records
-
-    return change
 
 
 @pytest.mark.parametrize(
@@ -75,62 +26,62 @@ def with_field(name, value):
         ("extractions.jsonl", with_field("raw", {"activity": "tennis"})),
     ],
 )
-def test_an_edited_record_is_named_with_its_line(vibe, journal, change):
-    rewrite(vibe.folder / "out" / journal, change)
-    before = lines(vibe.folder / "out" / journal)
-    assert f"{journal}:1: not a record" in vibe.refuses(*RUN, "--output-path", "out")
-    assert lines(vibe.folder / "out" / journal) == before
+def test_an_edited_record_is_named_with_its_line(ran, journal, change):
+    rewrite(ran.folder / "out" / journal, change)
+    before = lines(ran.folder / "out" / journal)
+    assert f"{journal}:1: not a record" in ran.refuses(*RUN, "--output-path", "out")
+    assert lines(ran.folder / "out" / journal) == before
 
 
-def test_a_line_nested_without_end(vibe):
-    with (vibe.folder / "out" / "responses.jsonl").open("a", encoding="utf-8") as file:
+def test_a_line_nested_without_end(ran):
+    with (ran.folder / "out" / "responses.jsonl").open("a", encoding="utf-8") as file:
         file.write("[" * 100_000 + "]" * 100_000 + "\n")
-    assert "responses.jsonl:13" in vibe.refuses(*RUN, "--output-path", "out")
+    assert "responses.jsonl:13" in ran.refuses(*RUN, "--output-path", "out")
 
 
-def test_records_of_other_requests_and_records_that_stand_twice_change_nothing(vibe):
-    before = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
+def test_records_of_other_requests_and_records_that_stand_twice_change_nothing(ran):
+    before = json.loads((ran.folder / "out" / "results.json").read_text(encoding="utf-8"))
     rewrite(
-        vibe.folder / "out" / "responses.jsonl",
+        ran.folder / "out" / "responses.jsonl",
         lambda records: [{**records[0], "request": "f" * 32}, *reversed(records), *records[:5]],
     )
-    assert vibe.json(*RUN, "--output-path", "out") == before
-    assert len(pd.read_parquet(vibe.folder / "out" / "observations.parquet")) == 12
+    assert ran.json(*RUN, "--output-path", "out") == before
+    assert len(pd.read_parquet(ran.folder / "out" / "observations.parquet")) == 12
 
 
 @pytest.mark.parametrize(("field", "value"), [("clip", "m/s1/0"), ("clip", "zzz"), ("task", "story"), ("variant", "x")])
-def test_a_response_moved_to_another_clip_or_task_is_refused(vibe, field, value):
-    rewrite(vibe.folder / "out" / "responses.jsonl", with_field(field, value))
-    assert "edited" in vibe.refuses(*RUN, "--output-path", "out")
+def test_a_response_moved_to_another_clip_or_task_is_refused(ran, field, value):
+    rewrite(ran.folder / "out" / "responses.jsonl", with_field(field, value))
+    assert "edited" in ran.refuses(*RUN, "--output-path", "out")
 
 
-def test_an_answer_stands_whatever_failed_before_or_after_it(vibe):
-    before = json.loads((vibe.folder / "out" / "results.json").read_text(encoding="utf-8"))
+def test_an_answer_stands_whatever_failed_before_or_after_it(ran):
+    before = json.loads((ran.folder / "out" / "results.json").read_text(encoding="utf-8"))
 
     def with_errors(records):
         failed = [{**record, "outcome": "error", "text": "", "error": "timed out"} for record in records]
         return [*failed[:3], *records, *failed[6:]]
 
-    rewrite(vibe.folder / "out" / "responses.jsonl", with_errors)
-    assert vibe.json(*RUN, "--output-path", "out") == before
+    rewrite(ran.folder / "out" / "responses.jsonl", with_errors)
+    assert ran.json(*RUN, "--output-path", "out") == before
 
 
-def test_a_moved_folder_goes_on(vibe):
-    (vibe.folder / "out").rename(vibe.folder / "elsewhere")
-    plan = json.loads(vibe(*RUN, "--output-path", "elsewhere", "--dry-run", "--json", check=0).stdout)
+def test_a_moved_folder_goes_on(ran):
+    (ran.folder / "out").rename(ran.folder / "elsewhere")
+    plan = json.loads(ran(*RUN, "--output-path", "elsewhere", "--dry-run", "--json", check=0).stdout)
     assert plan["answered"] == plan["requests"] == 12
 
 
 @pytest.mark.parametrize("damage", ["half", "other", "empty"])
-def test_damaged_observations_are_refused_and_made_anew(vibe, damage):
-    path = vibe.folder / "out" / "observations.parquet"
+def test_damaged_observations_are_refused_and_made_anew(ran, damage):
+    path = ran.folder / "out" / "observations.parquet"
     if damage == "other":
         pd.DataFrame({"a": [1]}).to_parquet(path)
     else:
         path.write_bytes(path.read_bytes()[: 500 if damage == "half" else 0])
-    said = vibe.refuses("score", "out")
+    said = ran.refuses("score", "out")
     assert "observations.parquet: damaged" in said and ("no column 'task'" in said) == (damage == "other")
-    assert vibe(*RUN, "--output-path", "out").returncode in (0, 1)
+    assert ran(*RUN, "--output-path", "out").returncode in (0, 1)
     assert len(pd.read_parquet(path)) == 12
 
 
@@ -149,40 +100,40 @@ def test_damaged_observations_are_refused_and_made_anew(vibe, damage):
         ("run.json", None, "no run.json"),
     ],
 )
-def test_a_report_of_a_damaged_folder(vibe, name, content, said):
-    path = vibe.folder / "out" / name
+def test_a_report_of_a_damaged_folder(ran, name, content, said):
+    path = ran.folder / "out" / name
     path.unlink() if content is None else path.write_text(content, encoding="utf-8")
-    assert said in vibe.refuses("report", "out")
+    assert said in ran.refuses("report", "out")
 
 
 @pytest.mark.parametrize("path", ["m.csv", "m.csv/x", "n" * 300, "/dev/null", "/proc/nowhere/out"])
-def test_what_is_no_folder(vibe, path):
-    assert len(vibe.refuses(*RUN, "--output-path", path).splitlines()) == 1
-    assert len(vibe.refuses("report", "out", "--output", f"{path}/x.html").splitlines()) == 1
+def test_what_is_no_folder(ran, path):
+    assert len(ran.refuses(*RUN, "--output-path", path).splitlines()) == 1
+    assert len(ran.refuses("report", "out", "--output", f"{path}/x.html").splitlines()) == 1
 
 
-def test_a_journal_that_is_a_folder(vibe):
-    (vibe.folder / "out" / "responses.jsonl").unlink()
-    (vibe.folder / "out" / "responses.jsonl").mkdir()
-    assert "responses.jsonl" in vibe.refuses(*RUN, "--output-path", "out")
+def test_a_journal_that_is_a_folder(ran):
+    (ran.folder / "out" / "responses.jsonl").unlink()
+    (ran.folder / "out" / "responses.jsonl").mkdir()
+    assert "responses.jsonl" in ran.refuses(*RUN, "--output-path", "out")
 
 
-def test_a_corpus_with_a_name_of_the_longest_kind(vibe):
-    (vibe.folder / "m.csv").rename(vibe.folder / f"{'m' * 250}.csv")
-    assert vibe(*RUN[:-1], f"{'m' * 250}.csv").returncode in (0, 1)
+def test_a_corpus_with_a_name_of_the_longest_kind(ran):
+    (ran.folder / "m.csv").rename(ran.folder / f"{'m' * 250}.csv")
+    assert ran(*RUN[:-1], f"{'m' * 250}.csv").returncode in (0, 1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of Unix")
-def test_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room(vibe):
+def test_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room(ran):
     import resource
 
     done = subprocess.run(
         [sys.executable, "-m", "vibe_harness", *RUN, "--output-path", "full"],
-        cwd=vibe.folder, capture_output=True, text=True, check=False,
+        cwd=ran.folder, capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000)),
     )  # fmt: skip
     assert done.returncode == 2 and "Traceback" not in done.stderr and "File too large" in done.stderr
-    assert vibe.json(*RUN, "--output-path", "full") == vibe.json(*RUN, "--output-path", "out")
+    assert ran.json(*RUN, "--output-path", "full") == ran.json(*RUN, "--output-path", "out")
 
 
 SCORES_FOR_EVER = """
@@ -201,10 +152,10 @@ main()
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
-def test_stopped_by_hand_a_run_goes_on(vibe, number, code):
+def test_stopped_by_hand_a_run_goes_on(ran, number, code):
     process = subprocess.Popen(
         [sys.executable, "-c", SCORES_FOR_EVER, *RUN, "--output-path", "stopped"],
-        cwd=vibe.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hears_interrupts,
+        cwd=ran.folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hears_interrupts,
     )  # fmt: skip
     assert any("scoring now" in line for line in process.stderr)
     process.send_signal(number)
@@ -213,11 +164,11 @@ def test_stopped_by_hand_a_run_goes_on(vibe, number, code):
     assert process.wait() in (code, -number) and "Traceback" not in errors
     said = "12 answers and 12 readings are kept in stopped: the same command goes on"
     assert (said in errors) == (number is signal.SIGINT)
-    assert vibe.json(*RUN, "--output-path", "stopped") == vibe.json(*RUN, "--output-path", "out")
+    assert ran.json(*RUN, "--output-path", "stopped") == ran.json(*RUN, "--output-path", "out")
 
 
-def test_what_a_killed_process_left_half_written_is_cleared_away(vibe):
-    left = vibe.folder / "out" / ".observations.parquet.12345.part"
+def test_what_a_killed_process_left_half_written_is_cleared_away(ran):
+    left = ran.folder / "out" / ".observations.parquet.12345.part"
     left.write_bytes(b"PAR1")
-    assert vibe(*RUN, "--output-path", "out").returncode in (0, 1)
+    assert ran(*RUN, "--output-path", "out").returncode in (0, 1)
     assert not left.exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import QuickCommand, tone
+from tests.command_line import QuickCommand, tone
 from tests.support import ROOT
 from vibe_harness.backends.protocol import BACKENDS
 from vibe_harness.pipeline import run as stages

@@ -15,7 +15,6 @@ import numpy as np
 
 from vibe_harness.metrics.frame_counts import Speakers, strata_codes, stratum_of
 from vibe_harness.metrics.metric import Settings
-from vibe_harness.stats.engine import MOST_STRATA
 from vibe_harness.stats.permutation import permutation_tests
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ LIMIT = 1.0
 """Points of nTVD of the strata themselves. Answers that only follow the strata cannot differ more between groups than
 the strata do, so that less than this is left alone."""
 ALPHA = 0.05
+MOST_STRATA = 100
+"""Cells that are evened out at most: with more of them cells run out of answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,7 @@ def balance_of(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> B
 
 
 def _within_limit(requests: pd.DataFrame, uneven: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """As many of the columns, in the card's order, as cross to MOST_STRATA cells: beyond, the test has no noise to go
-    by, and cells run out of answers."""
+    """As many of the columns, in the card's order, as cross to MOST_STRATA cells."""
     chosen: list[str] = []
     left = {}
     for column in uneven:

@@ -23,8 +23,9 @@ from vibe_harness.metrics.published import published_tests
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
 from vibe_harness.stats.bracket import Bracket, bracket
+from vibe_harness.stats.level import permutation_test_with_level
 from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
-from vibe_harness.stats.permutation import PermutationTest, Tested, permutation_test
+from vibe_harness.stats.permutation import STUDENTISED, PermutationTest, TestResult
 from vibe_harness.stats.values import Contributions, contributions
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     answers = [_answers(frame, name, speakers, cells, settings.tau) for name in names]
     strata = strata_codes(frame, speakers, settings.speaker_strata)
     tables = [one.kept_counts for one in answers]
-    test = permutation_test(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    test = permutation_test_with_level(
+        tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed
+    )
     brackets = bracket(tables, speakers.codes, seed=settings.seed)
     permuted = permuted_words(settings)
     published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)
@@ -63,10 +66,14 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     left_out = {name: part.undefined for name, part in zip(names, parts, strict=True) if part.undefined}
     if whole.value is None:
         whole = replace(whole, undefined="; ".join(sorted(set(left_out.values()))))
+    pooled = [speakers.by_group(one.kept_counts).sum(axis=1) for one in answers]
     details = [
         {
             "attributes_left_out": left_out,
-            "published_ntvd": _published([speakers.by_group(one.kept_counts).sum(axis=1) for one in answers]),
+            "published_ntvd": _published(pooled),
+            "published_left_out": [
+                name for name, table in zip(names, pooled, strict=True) if np.isnan(published_ntvd(table))
+            ],
             "by_tau": _by_tau([speakers.by_group(one.counts) for one in answers]),
             **_balance_detail(balance),
         },
@@ -122,10 +129,12 @@ def _nothing_read(rows: pd.DataFrame) -> str:
 
 
 def _published(tables: list[Counts]) -> float | None:
-    """The task's score as it was published: pooled over strata, an attribute of a single value counting 0. None where
-    a group is left without values, which the papers do not speak of. tables: (G, V) for each attribute, filtered."""
+    """The task's score as it was published: pooled over strata, an attribute of a single value counting 0. As in the
+    authors' code the mean is over the attributes of which the filter leaves every group a value; None where it leaves
+    none. tables: (G, V) for each attribute, filtered."""
     scores = [float(published_ntvd(table)) for table in tables]
-    return float(np.mean(scores)) if scores and np.isfinite(scores).all() else None
+    defined = [score for score in scores if np.isfinite(score)]
+    return float(np.mean(defined)) if defined else None
 
 
 def _by_tau(tables: list[Counts]) -> dict[str, float | None]:
@@ -157,7 +166,7 @@ def permuted_words(settings: Settings) -> str:
 def tested_score(
     metric: str,
     attribute: str | None,
-    tested: Tested,
+    tested: TestResult,
     test: PermutationTest,
     permuted: str,
     around: Bracket | None = None,
@@ -165,6 +174,8 @@ def tested_score(
     """A Score out of a tested statistic and the bracket around it."""
     has_test = tested.p_value is not None
     detail: dict[str, Any] = {} if has_test or tested.value is None else {"untested": tested.reason}
+    if tested.level is not None:
+        detail["level"] = tested.level
     if around is not None and tested.value is not None and around.reason is not None:
         detail["no_interval"] = around.reason
     return Score(
@@ -178,8 +189,10 @@ def tested_score(
         at_least=around.at_least if around else None,
         at_most=around.at_most if around else None,
         interval=around.interval if around else None,
+        test=STUDENTISED if has_test else None,
         permuted=permuted if has_test else None,
         permutations=test.permutations if has_test else None,
+        complete=test.complete if has_test else None,
         exact=test.exact if has_test else None,
         detail=detail,
     )

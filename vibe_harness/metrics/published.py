@@ -44,7 +44,9 @@ def published_tests(
             _table(frame[frame["attribute"] == name], own, units, wanted)
             for name, own in zip(names, values, strict=True)
         ]
-        test = permutation_test(tables, units.codes, permutations=settings.permutations, seed=settings.seed)
+        test = permutation_test(
+            tables, units.codes, permutations=settings.permutations, seed=settings.seed, studentised=False
+        )
         for place, told in zip(found, _told(test), strict=True):
             place[wanted] = {"permuted": "speakers" if wanted == "version-2" else "utterances", **told}
     return found
@@ -80,6 +82,7 @@ def _told(test: PermutationTest) -> list[dict[str, Any]]:
             "null_mean": tested.null_mean,
             "null_p95": tested.null_p95,
             "permutations": test.permutations,
+            "complete": test.complete,
             "exact": test.exact,
             **({"untested": tested.reason} if tested.reason else {}),
         }

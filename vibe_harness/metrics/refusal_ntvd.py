@@ -12,7 +12,7 @@ from vibe_harness.metrics.frame_counts import Cells, speakers_of, strata_codes
 from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.metrics.ntvd import permuted_words, tested_score
 from vibe_harness.records import Outcome, Reading, Score
-from vibe_harness.stats.permutation import permutation_test
+from vibe_harness.stats.level import permutation_test_with_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,9 @@ def refusal_ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     refused = (requests["outcome"] == Outcome.REFUSED).to_numpy()
     np.add.at(counts, (speakers.of(requests), cells.codes, (~refused).astype(np.int64)), 1)
     strata = strata_codes(frame, speakers, settings.speaker_strata)
-    test = permutation_test([counts], speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    test = permutation_test_with_level(
+        [counts], speakers.codes, strata, permutations=settings.permutations, seed=settings.seed
+    )
     by_group = speakers.by_group(counts).sum(axis=1)
     totals = by_group.sum(axis=1)
     detail = {

@@ -51,7 +51,7 @@ def tested(task: TaskResult) -> list[Score]:
 def family_of(scores: Sequence[Score]) -> Family:
     """Adjusted p of the scores of one family, model x task x dimension (VIBE, version 2)."""
     tested = sum(score.p_value is not None for score in scores)
-    drawn = [None if score.exact else score.permutations for score in scores]
+    drawn = [None if score.complete or score.exact else score.permutations for score in scores]
     try:
         return Family(tested, tuple(adjusted([score.p_value for score in scores], drawn)))
     except UserError as error:

@@ -19,6 +19,7 @@ from vibe_harness.metrics.registry import find_metric
 from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
 from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_by_share, missing_values
+from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
@@ -154,6 +155,7 @@ def score_task(
     warnings = [
         *(f"no {score.metric}: {score.undefined}" for score in scores if score.attribute is None and score.undefined),
         *(f"no {metric} is evened out over {column}: {why}" for metric, column, why in _not_evened(scores)),
+        *_levels_not_held(scores),
         *missing_values(frame, without),
         *by_group,
         *unreliable,
@@ -189,6 +191,20 @@ def _check_crossing(speakers: Speakers, dimension: str) -> None:
             f"--dimension {dimension}: {len(small)} of its {len(sizes)} groups have one speaker only "
             f"({', '.join(small[:5])}{', ...' if len(small) > 5 else ''}), and two are needed: compare by one column"
         )
+
+
+def _levels_not_held(scores: Sequence[Score]) -> list[str]:
+    """A warning for each metric whose test rejects true nulls too often in this design, and where."""
+    found: dict[str, list[Score]] = {}
+    for score in scores:
+        if score.detail.get("level", 0.0) >= TOO_OFTEN:
+            found.setdefault(score.metric, []).append(score)
+    return [
+        f"{metric}: too few speakers for numbers of answers or habits so unlike: the test of "
+        f"{', '.join(score.attribute or 'the task' for score in own)} rejects up to "
+        f"{max(score.detail['level'] for score in own):.0%} of true nulls at 0.05"
+        for metric, own in found.items()
+    ]
 
 
 def _undefined_attributes(scores: Sequence[Score]) -> list[str]:

@@ -34,6 +34,9 @@ BYTES = 1 << 24
 MANY_GROUPS = 32
 """Groups beyond which sorting random numbers takes less time than bringing so many groups to their sizes."""
 
+SHUFFLES = 1 << 32
+"""The number of the first random stream of `Design.shuffles`: the earlier ones are those of `Design.blocks`."""
+
 CANDIDATES = 2_048
 """Units looked at in each round that brings groups to their sizes."""
 
@@ -123,6 +126,25 @@ class Design:
             order = words(draws * rows.size).reshape(draws, rows.size).argsort(axis=1)
             codes[:, rows] = self.groups[rows][order]
         return codes
+
+    def shuffles(self, permutations: int, seed: int) -> Iterator[tuple[Codes, NDArray[np.int8]]]:
+        """Blocks of random permutations of the units within their strata, (B, S): the unit whose place each takes; and
+        as many random signs, 1 or -1 (B, S). They follow from the seed alone."""
+        for number in count():
+            if permutations <= 0:
+                return
+            draws = min(self.draws(number), permutations)
+            words = random_words(seed, SHUFFLES + number)
+            places = np.empty((self.draws(number), self.groups.size), dtype=np.int64)
+            for rows in self._members():
+                order = words(len(places) * rows.size).reshape(len(places), rows.size).argsort(axis=1)
+                places[:, rows] = rows[order]
+            bits = np.unpackbits(words(-(-places.size // 64)).view(np.uint8))[: places.size].reshape(places.shape)
+            signs = 1 - 2 * bits.astype(np.int8)
+            permutations -= draws
+            for first in range(0, draws, self.block):
+                last = min(first + self.block, draws)
+                yield places[first:last], signs[first:last]
 
     def _all(self) -> Iterator[Codes]:
         members = self._members()
