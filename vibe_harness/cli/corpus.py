@@ -37,8 +37,8 @@ def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
     """Import the corpus of card NAME (or of a YAML file), so that --corpus NAME finds it."""
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.card import load_corpus_card
+    from vibe_harness.corpora.folders import own_corpora
     from vibe_harness.corpora.prepare.prepare import prepare
-    from vibe_harness.corpora.registry import own_corpora
 
     card, path = load_corpus_card(name)
     folder = output or own_corpora() / card.corpus
@@ -52,7 +52,8 @@ def list_corpora() -> None:
     """The corpora at hand, and those that can be prepared."""
     from vibe_harness.cli.terminal import print_table
     from vibe_harness.corpora.card import corpus_cards, load_corpus_card
-    from vibe_harness.corpora.registry import corpus_manifests, own_corpora
+    from vibe_harness.corpora.folders import own_corpora
+    from vibe_harness.corpora.registry import corpus_manifests
 
     manifests, cards = corpus_manifests(), corpus_cards()
     rows = []
@@ -122,7 +123,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
 def show_lexicon(name: str, lexicon: Path | None) -> None:
     """Which sentences of corpus NAME (or of a manifest) hold a word on gender, age or race, and which word."""
     from vibe_harness.cli.terminal import print_table
-    from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
+    from vibe_harness.corpora.lexicon import load_lexicon, words_found
     from vibe_harness.corpora.registry import find_corpus
     from vibe_harness.library import library_root
 

@@ -22,11 +22,11 @@ from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
+from vibe_harness.planning.group_checks import check_groups, without_small_groups
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import (
     check_answer_by,
     check_excludes,
-    check_groups,
     check_metrics,
     check_modality,
     check_rows,
@@ -106,20 +106,24 @@ def _prepare(
     dimensions = choose_dimensions(config.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
     check_excludes(model, corpus, clips)
+    clips, few = without_small_groups(corpus, clips, dimensions)
     if config.limit is not None:
         clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
-    heard, bad = (
-        _heard(corpus, clips, model, tasks, config.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
-    )
-    heard, bad = check_rows(tasks, corpus, model, heard, bad, config.skip_bad_clips, progress, sound=sound)
-    check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
-    wordless = [] if sound else [one.clip for one in heard if not one.clip.text]
-    if wordless:
-        raise UserError(
-            f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
-            f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
+    check_groups(corpus, tasks, dimensions, clips)
+    if not sound:
+        _check_words(corpus, clips)
+    as_written = _worded(corpus, clips)
+    rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
+    check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
+    heard, bad = rows, bad_rows
+    if sound:
+        heard, bad = _heard(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
+        heard, bad = check_rows(
+            tasks, corpus, model, heard, {**bad_rows, **bad}, config.skip_bad_clips, progress, sound=True
         )
+        check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
+    bad |= {clip: BadAudio(Fault.FEW_SPEAKERS, reason) for clip, reason in few.items()}
     variants = {task.name: _variants(task, config.prompt_variant) for task in tasks}
     plan = Plan(model, tasks, variants, heard, config.seed, config.modality, config.answer_by)
     asked = run_identity(config, plan, corpus, extractor, index)
@@ -264,6 +268,16 @@ def _heard(
         if isinstance(result, CheckedAudio)
     ]
     return heard, bad
+
+
+def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:
+    """Raise UserError where clips lack the words that are asked with in their place."""
+    wordless = [clip for clip in clips if not clip.text]
+    if wordless:
+        raise UserError(
+            f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
+            f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
+        )
 
 
 def _worded(corpus: Corpus, clips: Sequence[Clip]) -> list[CheckedClip]:

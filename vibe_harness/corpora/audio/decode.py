@@ -57,6 +57,7 @@ class Fault(StrEnum):
     TWO_SPEAKERS = "under two speakers"
     REPEATED = "twice"  # under one speaker
     TOO_LONG = "too long"  # for the model that is asked
+    FEW_SPEAKERS = "too few speakers"  # in its group, for the corpus card
     OPTIONS = "options"  # a row of a choice task whose options cannot be asked
 
 

@@ -137,6 +137,9 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
         "silence": corpus.silence,
         "speaker_strata": {name: list(columns) for name, columns in corpus.speaker_strata.items()},
         "strata": list(corpus.strata),
+        "named_groups": {name: list(groups) for name, groups in corpus.named_groups.items()},
+        "distinct_speakers": list(corpus.distinct_speakers),
+        "min_speakers": corpus.min_speakers,
     }
     metadata = {METADATA: json.dumps(facts, ensure_ascii=False)}
     pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
