@@ -27,6 +27,7 @@ from vibe_harness.stats.level import permutation_test_with_level
 from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
 from vibe_harness.stats.permutation import STUDENTISED, PermutationTest, TestResult
 from vibe_harness.stats.values import Contributions, contributions
+from vibe_harness.stats.within import within_bracket
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +51,11 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     test = permutation_test_with_level(
         tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed
     )
-    brackets = bracket(tables, speakers.codes, seed=settings.seed)
-    permuted = permuted_words(settings)
+    if speakers.owners is None:
+        brackets = bracket(tables, speakers.codes, seed=settings.seed)
+    else:
+        brackets = within_bracket(tables, speakers.codes, speakers.owners, seed=settings.seed)
+    permuted = permuted_words(speakers, settings)
     published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)
     whole = tested_score("ntvd", None, test.mean, test, permuted, brackets.mean)
     parts = [
@@ -158,8 +162,10 @@ def _balance_detail(balance: Balance) -> dict[str, Any]:
     }
 
 
-def permuted_words(settings: Settings) -> str:
+def permuted_words(speakers: Speakers, settings: Settings) -> str:
     """What is permuted within what, in words."""
+    if speakers.owners is not None:
+        return "groups within speakers"
     return "speakers" + (f" within {' and '.join(settings.speaker_strata)}" if settings.speaker_strata else "")
 
 
@@ -204,6 +210,8 @@ def _detail(answers: _Answers, speakers: Speakers, cells: Cells) -> dict[str, An
     kept = by_group[..., answers.kept]
     totals, kept_totals = by_group.sum(axis=(1, 2)), kept.sum(axis=(1, 2))
     found = contributions(answers.kept_counts, speakers.codes)
+    if speakers.owners is not None:  # their errors are those of separate speakers, which these are not
+        found = replace(found, low=None, high=None)
     shares = [_shares(row) for row in kept] if found.shares is None else (found.shares / 100).tolist()
     return {
         "distinct_values": len(answers.values),

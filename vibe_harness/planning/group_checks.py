@@ -1,8 +1,8 @@
-"""Groups that cannot be compared, refused from the table alone: before any clip is decoded, all at once, with the remedy."""
+"""Groups that cannot be compared: refused from the table alone, before decoding, all at once, with the remedy."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 
 from vibe_harness.cards.faults import Faults
@@ -12,6 +12,7 @@ from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.sampling import groups_of, words_of
 from vibe_harness.errors import UserError
 from vibe_harness.kinds.base import kind_of
+from vibe_harness.metrics.frame_counts import unbridged
 from vibe_harness.metrics.metric import strata_for
 from vibe_harness.records import Clip, group_in, parts_of
 
@@ -21,7 +22,7 @@ SHOWN = 20  # names in a message; the rest is counted
 def without_small_groups(
     corpus: Corpus, clips: Sequence[Clip], dimensions: Sequence[str]
 ) -> tuple[list[Clip], dict[str, str]]:
-    """The clips in groups of at least `corpus.min_speakers` speakers in every dimension, and the others with the reason.
+    """The clips in groups of at least `corpus.min_speakers` speakers in every dimension; the others with the reason.
 
     A clip that has no group in a dimension stays for another one. What falls in one dimension can make a group of
     another one small: it is done again until nothing falls.
@@ -81,8 +82,15 @@ def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str
 
 def varies_within_speakers(groups: dict[str, list[Clip]]) -> bool:
     """Whether every speaker has clips in several groups, as with emotions: they are then compared within speakers."""
-    counts = Counter(speaker for members in groups.values() for speaker in {clip.speaker for clip in members})
-    return min(counts.values()) > 1
+    return min(map(len, _groups_by_speaker(groups).values())) > 1
+
+
+def _groups_by_speaker(groups: dict[str, list[Clip]]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for group, members in groups.items():
+        for clip in members:
+            found[clip.speaker].add(group)
+    return found
 
 
 def _check_shift(corpus: Corpus, dimension: str, groups: dict[str, list[Clip]], faults: Faults) -> None:
@@ -100,6 +108,8 @@ def _check_shift(corpus: Corpus, dimension: str, groups: dict[str, list[Clip]], 
                 "--limit"
             )
         _check_speakers(corpus, dimension, groups)
+        if within and (apart := unbridged(_groups_by_speaker(groups).items())):
+            raise UserError(f"--dimension {dimension}: {apart}")
     for column in corpus.strata:
         if column not in parts_of(dimension):
             with faults.at():
@@ -112,18 +122,18 @@ def _check_speakers(corpus: Corpus, dimension: str, groups: dict[str, list[Clip]
     alone = {group: own[0] for group, own in speakers.items() if len(own) < 2}
     if not alone:
         return
-    named = ", ".join(f"{group} ({speaker})" for group, speaker in list(alone.items())[:SHOWN])
+    named = ", ".join(f"'{group}' ({speaker})" for group, speaker in list(alone.items())[:SHOWN])
     more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
-    which = "the group" if len(alone) == 1 else f"{len(alone)} groups"
-    rest = [group for group in groups if group not in alone]
+    one = len(alone) == 1
+    which = f"the group {named} of '{dimension}' has" if one else f"{len(alone)} groups of '{dimension}' have"
     remedy = "add speakers, or raise --limit"
-    if len(rest) > 1:
+    if len(groups) - len(alone) > 1:
         remedy += (
-            f"; or leave {'it' if len(alone) == 1 else 'them'} out, with 'select: {{min_speakers: 2}}' (or where: "
-            f"{{{dimension}: [...]}}) in a card beside the manifest"
+            f"; or leave {'it' if one else 'them'} out, with 'select: {{min_speakers: 2}}' (or where: {{{dimension}: "
+            "[...]}) in a card beside the manifest"
         )
     raise UserError(
-        f"corpus '{corpus.name}': {which} of '{dimension}' with one speaker only: {named}{more}: voice and group cannot "
+        f"corpus '{corpus.name}': {which} one speaker only{'' if one else f': {named}{more}'}: voice and group cannot "
         f"be told apart there: {remedy}"
     )
 

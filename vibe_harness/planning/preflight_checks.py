@@ -15,7 +15,7 @@ from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.modality import Modality
 from vibe_harness.progress import Progress
-from vibe_harness.records import AnswerBy, CheckedClip, Clip, group_in
+from vibe_harness.records import AnswerBy, CheckedClip, Clip
 
 SHOWN = 20  # faults named in a message; the rest is counted
 
