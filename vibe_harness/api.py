@@ -69,7 +69,7 @@ def evaluate(config: RunConfig) -> list[Results]:
     Raises UserError for a mistake in what was asked, and EngineError where an engine fails.
     """
     progress = config.progress or Progress()
-    return list(run_all(prepare(config, progress), progress))
+    return list(run_all(prepare(config, progress, to_run=True), progress))
 
 
 def run_study(

@@ -206,6 +206,9 @@ def _print_repeats(corpus: Corpus, checked: Sequence[Checked]) -> None:
         echo(f"{len(twice):,} recordings stand twice under one speaker, which tasks of free answers refuse:")
     for clip, result in twice:
         echo(f"  {clip.file}: {result.reason}")
+    again = len(checked) - len({(clip.file, clip.speaker) for clip, _ in checked})
+    if again:
+        echo(f"{again:,} rows name a file that another row of the same speaker names: in free answers it counts twice")
 
 
 def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: Sequence[LeftOut]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
+from vibe_harness.backends.protocol import Opener, check_ready, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -39,6 +39,7 @@ from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.store.run_tables import clips_digest
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
+RUNS = Path("runs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +58,12 @@ class Prepared:
     opener: Opener = open_backend  # where engines are started
 
 
-def prepare(config: RunConfig, progress: Progress) -> list[Prepared]:
+def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> list[Prepared]:
     """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
 
-    Raises UserError for whatever would fail later.
+    to_run: it is run next, so that what the engines of the model and of the extractor lack is found before any clip is
+    decoded; but for a run that is there already, which may be complete and need neither. Raises UserError for whatever
+    would fail later, and EngineError where a server cannot be reached.
     """
     settings_of(config)
     opener_of(config.executor, config.executor_args)
@@ -89,7 +92,9 @@ def prepare(config: RunConfig, progress: Progress) -> list[Prepared]:
         output = None if config.output_path is None else Path(config.output_path)
         if output and len(chosen) > 1:
             output = output / corpus.name
-        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, progress))
+        engines = [model] if reader is None else [model, reader]
+        needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
+        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, progress))
     return prepared
 
 
@@ -101,6 +106,7 @@ def _prepare(
     corpus: Corpus,
     extractor: str,
     output: Path | None,
+    engines: Sequence[ModelCard],
     progress: Progress,
 ) -> Prepared:
     dimensions = choose_dimensions(config.dimensions, corpus, tasks)
@@ -116,6 +122,8 @@ def _prepare(
     as_written = _worded(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
+    for card in engines:
+        check_ready(card)
     heard, bad = rows, bad_rows
     if sound:
         heard, bad = _heard(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
@@ -137,8 +145,20 @@ def _prepare(
         extractor=extractor,
         bad_clips=bad,
         opener=opener_of(config.executor, config.executor_args),
-        folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
+        folder=output or RUNS / f"{_stem(model, corpus)}{digest(asked, 8)}",
     )
+
+
+def _stem(model: ModelCard, corpus: Corpus) -> str:
+    """How the name of a run's folder begins."""
+    return f"{model.model}-{corpus.name[:40]}-"
+
+
+def _begun(model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
+    """Whether there is a run that this may be going on with: which one is not known before the clips are decoded."""
+    if output is not None:
+        return (output / "run.json").exists()
+    return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
 
 
 def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:

@@ -135,6 +135,11 @@ class RunFolder:
         finally:
             lock.release()
 
+    def is_blank(self) -> bool:
+        """Whether nothing was asked yet: neither an engine's check nor a request is kept."""
+        journals = (self.engines, self.transcriptions, self.responses, self.extractions)
+        return not any(path.exists() and path.stat().st_size for path in journals)
+
     def held(self) -> bool:
         """Whether another process works in the folder."""
         lock = filelock.FileLock(self.path / ".lock", blocking=False)

@@ -60,20 +60,20 @@ def _one_speaker_each(checked: Sequence[Checked]) -> list[Checked]:
 
 
 def without_repeats(checked: Sequence[Checked]) -> list[Checked]:
-    """The checks, where every further recording of one sound under one speaker is bad: its answers would count twice.
+    """The checks, where every further file of one sound under one speaker is bad: its answers would count twice.
 
-    For tasks that ask each clip once. In choice tasks one recording may serve several items.
+    For tasks that ask each clip once; in choice tasks one recording may serve several items. A file that a manifest
+    itself names in several rows stays: `corpus check` counts these.
     """
     first: dict[tuple[str, str], Clip] = {}
     found: list[Checked] = []
     for clip, result in checked:
         if isinstance(result, CheckedAudio):
             known = first.setdefault((result.sha256, clip.speaker), clip)
-            if known is not clip:
-                where = (
-                    "another row has the same file" if known.file == clip.file else f"the same sound as {known.file}"
+            if known.file != clip.file:
+                reason = (
+                    f"the same sound as {known.file}, of the same speaker: it would count twice: remove one of the two"
                 )
-                reason = f"{where}, of the same speaker: it would count twice: remove one of the two ({known.id})"
                 result = BadAudio(Fault.REPEATED, reason)
         found.append((clip, result))
     return found
