@@ -22,9 +22,10 @@ def own_corpora() -> Path:
     return folder
 
 
-def _own_corpora() -> Path | None:
+def data_folder() -> Path | None:
+    """The folder of the user's data: $VIBE_HARNESS_DATA, or by the system's custom; None for a user without a home."""
     if given := os.environ.get("VIBE_HARNESS_DATA"):
-        return Path(given).expanduser() / "corpora"
+        return Path(given).expanduser()
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
@@ -32,7 +33,12 @@ def _own_corpora() -> Path | None:
     else:
         base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     base = os.path.expanduser(base)  # noqa: PTH111 (which leaves the ~ where there is no home)
-    return None if base.startswith("~") else Path(base) / "vibe-harness" / "corpora"
+    return None if base.startswith("~") else Path(base) / "vibe-harness"
+
+
+def _own_corpora() -> Path | None:
+    folder = data_folder()
+    return folder and folder / "corpora"
 
 
 def corpus_folders() -> list[Path]:

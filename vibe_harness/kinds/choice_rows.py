@@ -11,7 +11,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.offers import needed_columns, right_option, row_fault
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.cards.spelling import fold
-from vibe_harness.corpora.audio.check import check_files
+from vibe_harness.corpora.audio.check_files import check_files
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, Links, check_file
 from vibe_harness.errors import UserError
