@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -11,11 +12,11 @@ from tests.backends.asking import answers, ask, model_card, tone
 from tests.loopback import Loopback
 from vibe_harness.backends.guards import Budget, batch_differences, constrains, watched
 from vibe_harness.backends.hearing_check import SILENCE, check_hearing
-from vibe_harness.backends.remote.dispatcher import Pace
+from vibe_harness.backends.remote.dispatcher import RateLimiter
 from vibe_harness.backends.remote.openai_server import OpenAIEngine
-from vibe_harness.cards.schema import Prices
+from vibe_harness.cards.schema import HearingQuestion, Prices
 from vibe_harness.errors import EngineError
-from vibe_harness.records import Outcome, Response
+from vibe_harness.records import Outcome, Request, Response
 
 CLIPS = [(name, lambda pitch=pitch: tone(pitch)) for name, pitch in (("a", 150), ("b", 300), ("c", 900))]
 
@@ -52,12 +53,51 @@ def test_of_a_model_that_thinks_its_tokens_away_nobody_knows_whether_it_hears() 
 
 
 def test_a_failing_hearing_check_is_no_verdict() -> None:
-    with Loopback(rates={"bad_json": 1.0}) as server:
-        card = model_card(server.url)
+    with Loopback(rates={"bad_json": 1.0}, times=-1) as server:
+        card = model_card(server.url, max_retries=0)
         engine = OpenAIEngine(card, [])
         with pytest.raises(EngineError, match="hearing check of 'm' failed: the server's reply is not JSON"):
             check_hearing(engine, card, CLIPS)
         engine.close()
+
+
+class Words:
+    """A model that answers the hearing check with the given words, one after the other; the prompts it was given."""
+
+    def __init__(self, *words: str) -> None:
+        self.words, self.prompts = words, []
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
+        for word, request in zip(self.words, requests, strict=True):
+            self.prompts.append(request.prompt)
+            yield Response(request.id, Outcome.OK, word)
+
+
+QUESTION = HearingQuestion(prompt="Which word is said: kettle or door?", answers=["kettle", "door", "nothing"])
+
+
+def test_a_model_that_cannot_write_down_words_has_a_question_of_its_own() -> None:
+    card = model_card("http://nowhere").model_copy(update={"hearing_check": QUESTION})
+    model = Words("Kettle.", "door", "kettle", "nothing")
+    assert check_hearing(model, card, CLIPS).answers["a"] == "Kettle."
+    assert model.prompts == [QUESTION.prompt] * 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("door",) * 4, "'m' does not hear: .*wrote the same"),
+        (
+            ("kettle", "a woman", "door", "nothing"),
+            r"answered 'a woman' \(b\), which is none of: kettle, door, nothing",
+        ),
+        (("kettle", "", "door", "nothing"), r"answered '' \(b\), which is none of"),
+    ],
+)
+def test_answers_that_the_question_on_the_card_does_not_allow(words: tuple[str, ...], message: str) -> None:
+    card = model_card("http://nowhere").model_copy(update={"hearing_check": QUESTION})
+    with pytest.raises(EngineError, match=message):
+        check_hearing(Words(*words), card, CLIPS)
 
 
 @pytest.mark.parametrize("ignored", [False, True])
@@ -145,12 +185,12 @@ def test_rates_are_kept() -> None:
         start = time.monotonic()
         answers(server.url, [ask(i) for i in range(11)], requests_per_minute=1200.0)  # one each 0.05 s
         assert time.monotonic() - start >= 0.5
-    pace = Pace(6000.0)
+    pace = RateLimiter(6000.0)
     pace.use(10.0, 300)
     assert pace.wait(10.0) == pytest.approx(3.0) and pace.wait(14.0) == 0
     pace.use(14.0, 100)
     assert pace.wait(14.0) == pytest.approx(1.0)
-    assert Pace(None).wait(0.0) == 0
+    assert RateLimiter(None).wait(0.0) == 0
 
 
 def test_batch_differences() -> None:

@@ -214,6 +214,13 @@ class Prices(Card):
     currency: str = Field("USD", min_length=1, max_length=10)
 
 
+class HearingQuestion(Card):
+    """What the hearing check asks of a model that cannot write down what it hears: which of some words was said."""
+
+    prompt: str = Field(min_length=1, description="the question, about the words that are spoken and nothing else")
+    answers: list[str] = Field(min_length=2, description="the answers that it allows")
+
+
 class ModelCard(Card):
     """A model: which engine runs it, how it is addressed, and what it can take."""
 
@@ -234,6 +241,9 @@ class ModelCard(Card):
     audio_tokens_per_second: float | None = Field(None, gt=0, description="of a clip; for estimates alone")
     prices: Prices | None = Field(None, description="for --max-cost and for estimates")
     extractor: Name | None = Field(None, description="extractor for this model's responses, where not the default")
+    hearing_check: HearingQuestion | None = Field(
+        None, description="asked before a run in place of the words that are spoken"
+    )
     corpus: Name | None = Field(None, description="corpus that a run takes where none is named")
     excludes: dict[Identifier, list[str]] = Field(
         {}, description="column -> groups that the model is not made for: language: [ko]; a run over them is refused"

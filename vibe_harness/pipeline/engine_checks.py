@@ -28,7 +28,8 @@ def check_hearing_once(plan: Plan, backend: Backend, folder: RunFolder) -> None:
     Raises EngineError where it writes the same for all of them. Not asked twice in one run, nor where no clip is
     played, nor of the simulated model, which hears pitch and timbre but no words.
     """
-    if plan.model.simulated or plan.modality == "transcript" or hearing_answers(folder.engines) is not None:
+    asked = plan.modality != "transcript" and plan.model.backend != "simulated"
+    if not asked or hearing_answers(folder.engines) is not None:
         return
     by_words = {heard.clip.sentence_id or heard.clip.text or heard.clip.id: heard for heard in plan.clips}
     different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from vibe_harness.backends.guards import Budget, watched
+from vibe_harness.backends.guards import Budget, FailureGuard, watched
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.errors import EngineError
 from vibe_harness.progress import Tick
@@ -36,8 +36,8 @@ def generate(
 
     tick(n) is called with the number of requests done, the earlier ones included. served: the model that gave earlier
     answers which are not in this journal. Raises EngineError where the backend answers what it was not asked, twice, or
-    not at all, where another model answers than the one that gave the answers stored so far, and where the budget is
-    used up.
+    not at all, where another model answers than the one that gave the answers stored so far, where many calls fail one
+    after the other, and where the budget is used up.
     """
     waiting: dict[str, Request] = {}
 
@@ -47,13 +47,14 @@ def generate(
                 waiting[request.id] = request
                 yield request
 
-    asked = Asked()
+    asked, guard = Asked(), FailureGuard()
     tick(len(finals.answered))
     with Journal(finals.path) as journal:
         for response in watched(backend, pending(), budget, finals.served_model or served):
             request = waiting.pop(response.request, None)
             if request is None:
                 raise EngineError(f"the backend answered request {response.request} twice, or without being asked")
+            failed_before = finals.failed(request.id)
             stored = StoredResponse.of(request.key, response, time.time())
             finals.note(stored, journal.append(stored.fields()))
             asked.requests += 1
@@ -61,6 +62,7 @@ def generate(
                 asked.failed += 1
                 asked.first_error = asked.first_error or response.error
             tick(1)
+            guard.count(response.error if response.outcome is Outcome.ERROR else None, failed_before)
     if waiting:
         raise EngineError(f"the backend left {len(waiting)} requests without an answer: run the same command again")
     return asked

@@ -184,13 +184,14 @@ def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progre
         return kind_of(task.card).bind(task, stored.variant, clips[stored.clip])
 
     with progress.stage(f"extracting with {prepared.extractor}", finals.readable) as tick:
-        pending = pending_extractions(finals, extracted(folder.extractions), keys, tick)
+        done, failed = extracted(folder.extractions)
+        pending = pending_extractions(finals, done, keys, tick)
         first = next(pending, None)
         if first is not None:  # otherwise the extractor need not start
             open_it = partial(open_extractor, prepared.extractor, prepared.index, tasks, prepared.opener, active.budget)
             with extractors.opened(prepared.extractor, open_it) as extractor:
                 note_engine(folder.engines, "extractor", extractor.describe())
-                extract(chain([first], pending), task_of, extractor, folder.extractions, tick)
+                extract(chain([first], pending), task_of, extractor, folder.extractions, tick, failed)
     write_observations(folder, clips, finals, keys, own)
 
 

@@ -231,6 +231,7 @@ def record_of(prepared: Prepared, requests: str) -> RunRecord:
         machine=machine(),
         corpus_folder=str(corpus.root.resolve()),
         requests=requests,
+        label=prepared.config.label,
         config=prepared.config.given(),
     )
 

@@ -98,6 +98,9 @@ def _places(entry: Entry) -> list[list[str]]:
 def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
     """Identity -> what its row is called: the model's name, and what tells it from others of that name."""
     return told_apart({
-        entry.identity: (entry.results.model, {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")})
+        entry.identity: (
+            entry.record.label or entry.results.model,
+            {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")},
+        )
         for entry in entries
     })  # fmt: skip

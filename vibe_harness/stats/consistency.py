@@ -100,8 +100,7 @@ def agreement(answers: Answers, modal: bool = False) -> Agreement:
     there, cell = _present(answers.item * levels + answers.level)  # item and level with an answer
     if len(there) == len(cell):  # one answer each, which is most often so: no shares to work out
         raters = np.bincount(answers.item, minlength=items)
-        ratings = _counts(answers, answers.item, items)
-        alone = raters.astype(np.float64)
+        ratings, alone = _counts(answers, answers.item, items), raters.astype(np.float64)
     else:
         counts = _counts(answers, cell, len(there))
         if modal:
@@ -110,7 +109,7 @@ def agreement(answers: Answers, modal: bool = False) -> Agreement:
             shares = counts / counts.sum(axis=1, keepdims=True)
         item = there // max(levels, 1)
         raters, ratings = np.bincount(item, minlength=items), _sums(item, shares, items)
-        alone = np.bincount(item, np.square(shares).sum(axis=1), items)
+        alone = np.bincount(item, np.square(shares).sum(axis=1), items).astype(np.float64)
     pairs = np.square(ratings).sum(axis=1) - alone
     kept = raters > 1
     question = np.zeros(items, dtype=np.int64)

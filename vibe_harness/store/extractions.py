@@ -82,9 +82,19 @@ def read_extractions(path: Path) -> Iterator[StoredExtraction]:
     return read_journal(path, decode_extraction)
 
 
-def extracted(path: Path) -> Ids:
-    """Keys of the extractions that a file holds, but for those that failed."""
-    return Ids(stored.key for stored in read_extractions(path) if not stored.failed)
+def extracted(path: Path) -> tuple[Ids, set[str]]:
+    """Keys of the extractions that a file holds: of those that succeeded, and of those that only failed."""
+    failed: set[str] = set()
+
+    def succeeded() -> Iterator[str]:
+        for stored in read_extractions(path):
+            if stored.failed:
+                failed.add(stored.key)
+            else:
+                failed.discard(stored.key)
+                yield stored.key
+
+    return Ids(succeeded()), failed
 
 
 def count_extractions(path: Path) -> int:

@@ -64,6 +64,7 @@ class RunRecord:
     machine: Mapping[str, Any]
     corpus_folder: str | None = None  # where its clips lay, so that a page can play them
     requests: str  # digest of requests.parquet
+    label: str | None = None  # what a study calls the model
     config: Mapping[str, Any] = field(default_factory=dict)  # the options that were given, less those at their default
 
     @property

@@ -20,7 +20,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.planning.config import Option, RunConfig, options
 from vibe_harness.records import Reading
 from vibe_harness.store.responses import count_answers
-from vibe_harness.store.results import read_scored
+from vibe_harness.store.results import Results, read_scored
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.store.run_tables import count_requests
 
@@ -95,7 +95,7 @@ class Cell:
     def config(self) -> RunConfig:
         return RunConfig(
             self.model.model, [self.task_card], self.corpus, model_args=self.model.model_args,
-            output_path=self.folder, **self.study.options(),
+            output_path=self.folder, label=self.model.name, **self.study.options(),
         )  # fmt: skip
 
 
@@ -117,6 +117,7 @@ class Progressed:
     answered: int
     planned: int | None  # None where it was never begun
     why: str | None = None
+    reliable: bool = True  # False where it is done and a score of it is not reliable
 
 
 def read_study(path: Path) -> Study:
@@ -194,20 +195,21 @@ def progress_of(cell: Cell, failures: Mapping[str, str]) -> Progressed:
         answered = count_answers(folder.responses)
     except UserError as error:  # a file lies in the folder's place, say
         return Progressed(cell, State.FAILED, 0, planned, str(error))
-    if planned is not None and answered >= planned and _scored(cell, folder):
-        return Progressed(cell, State.DONE, answered, planned)
+    results = _results(cell, folder)
+    if planned is not None and answered >= planned and results is not None:
+        return Progressed(cell, State.DONE, answered, planned, reliable=results.reliable)
     if folder.held():
         return Progressed(cell, State.RUNNING, answered, planned)
     why = failures.get(cell.name)
     return Progressed(cell, State.FAILED if why else State.LEFT, answered, planned, why)
 
 
-def _scored(cell: Cell, folder: RunFolder) -> bool:
-    """Whether the folder holds scores with the study's settings, of its own answers, all of which were read."""
+def _results(cell: Cell, folder: RunFolder) -> Results | None:
+    """The folder's scores with the study's settings, of its own answers, all of which were read; None without them."""
     try:
         results = read_scored(folder)
     except UserError:
-        return False
+        return None
     unread = sum(
         readings[Reading.ERROR]
         for task in results.tasks
@@ -215,4 +217,5 @@ def _scored(cell: Cell, folder: RunFolder) -> bool:
         for readings in group.readings.values()
     )
     asked = cell.study.options()
-    return (results.tau, results.permutations) == (asked["tau"], asked["permutations"]) and not unread
+    alike = (results.tau, results.permutations) == (asked["tau"], asked["permutations"])
+    return results if alike and not unread else None
