@@ -171,7 +171,7 @@ class CorpusCard(Card):
     @property
     def columns(self) -> list[tuple[tuple[str, ...], str]]:
         """Every column that the card names, with its place in the card."""
-        found = [(("bands", name), name) for name in self.bands]
+        found: list[tuple[tuple[str, ...], str]] = [(("bands", name), name) for name in self.bands]
         found += [(("select", "where", name), name) for name in self.select.where]
         if balance := self.select.balance:
             found.append((("select", "balance", "column"), balance.column))

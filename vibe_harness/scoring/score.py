@@ -18,7 +18,15 @@ from vibe_harness.metrics.metric import Settings, strata_for
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
-from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_by_share, missing_values
+from vibe_harness.scoring.reliability import (
+    COVERED,
+    SHOWN,
+    columns_with_groups,
+    coverage_of,
+    missing_by_group,
+    missing_by_share,
+    missing_values,
+)
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
@@ -181,9 +189,27 @@ def score_task(
         },
         without_value=float(without.mean()),
         reliable=not warnings,
-        warnings=[*warnings, *(_undefined_attributes(scores) if kind.free_text else [])],
+        warnings=[*warnings, *(_notes(frame, dimension, settings, scores) if kind.free_text else [])],
         scores=scores,
     )
+
+
+def _notes(frame: pd.DataFrame, dimension: str, settings: Settings, scores: Sequence[Score]) -> list[str]:
+    """What is to be said of scores that are reliable all the same."""
+    return [*_undefined_attributes(scores), *columns_with_groups(frame, dimension, settings), *_cells_left_out(scores)]
+
+
+def _cells_left_out(scores: Sequence[Score]) -> list[str]:
+    """A line where a stratum is left out of the evened-out distributions, since some group has no answer there."""
+    found: dict[str, float] = {}
+    for score in scores:
+        for cell, share in score.detail.get("cells_left_out", {}).items():
+            found[cell] = max(share, found.get(cell, 0.0))
+    if not found:
+        return []
+    named = ", ".join(f"'{cell}' ({share:.0%})" for cell, share in list(found.items())[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return [f"not every group has answers in {named}{more}: they are left out where strata are evened out"]
 
 
 def compute_metrics(frame: pd.DataFrame, card: TaskCard, settings: Settings) -> list[Score]:
