@@ -27,7 +27,7 @@ import scipy.stats  # noqa: F401  likewise
 import soundfile
 from figures import status, tell
 
-from vibe_harness.corpora.audio.check import CORES
+from vibe_harness.corpora.audio.check_files import CORES
 from vibe_harness.corpora.card import load_corpus_card
 from vibe_harness.corpora.importers.crema_d import EMOTIONS, SENTENCES
 from vibe_harness.corpora.manifest import load_manifest

@@ -27,5 +27,6 @@ if sys.__stdin__ is None:  # it was closed, and pytest's own in its place would 
 CACHE = tempfile.TemporaryDirectory(prefix="vibe-harness-tests-")
 atexit.register(CACHE.cleanup)
 os.environ["HF_HOME"] = CACHE.name
+os.environ["XDG_DATA_HOME"] = CACHE.name  # prepared corpora and checks of recordings
 # No proxy stands between a test and a server of its own.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"

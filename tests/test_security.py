@@ -1,14 +1,19 @@
 """What SECURITY.md promises of files from strangers, promise by promise.
 
-Archives: tests/corpora/importers/test_sources.py. Templates and cards that take too much: tests/cards. Manifests that
-climb out: tests/cli/test_bad_input.py. Pages in a real browser: tests/report.
+Archives: tests/corpora/importers/test_sources.py. Templates and cards that take too much: tests/cards, above all
+tests/cards/test_sandbox.py. Manifests that climb out: tests/cli/test_bad_input.py. Pages in a real browser:
+tests/report.
 """
 
 from __future__ import annotations
 
+import csv
 import html.parser
+import io
 import json
+import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +22,7 @@ from tests.choice_corpora import quiz
 from tests.command_line import QuickCommand, tone
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex
+from vibe_harness.csv_sheets import inert, inert_row
 from vibe_harness.errors import UserError
 from vibe_harness.store.checksums import write_sums
 from vibe_harness.store.run_folder import RunFolder
@@ -124,6 +130,8 @@ def test_a_study_cannot_give_the_word(vibe):
         "{% include '/etc/passwd' %}",
         "{% import '../tasks/mine.yaml' as x %}",
         "{% for i in range(10**9) %}a{% endfor %}",
+        "{{ joiner() }}",
+        "{{ [joiner()] | join }}",
         "{{ 'a' * 10**9 }}",
         "{{ 2 ** (10 ** 7) }}",
         "{{" + "(" * 5_000 + "1" + ")" * 5_000 + "}}",
@@ -170,6 +178,71 @@ def test_no_option_of_a_choice_task_is_read_from_elsewhere(vibe, way):
     (vibe.folder / "quiz/link.wav").symlink_to(vibe.folder / "secret.wav")
     said = vibe.refuses("--model", "simulated", "--tasks", "biasinear", "--corpus", "quiz/manifest.csv", "--dry-run")
     assert "column 'option_a_file'" in said and "corpus folder" in said
+
+
+@pytest.mark.parametrize("kind", ["tasks", "models", "corpora"])
+def test_includes_that_multiply_take_no_longer_than_the_files_that_there_are(vibe, kind):
+    folder = vibe.folder / "theirs" / kind
+    folder.mkdir(exist_ok=True)
+    for depth in range(24):
+        below = f"include: [i{depth + 1}.yaml, i{depth + 1}.yaml]\n" if depth < 23 else "notes: the last\n"
+        (folder / f"i{depth}.yaml").write_text(below, encoding="utf-8")
+    begun = time.monotonic()
+    if kind == "corpora":
+        vibe.refuses("corpus", "prepare", str(folder / "i0.yaml"), "--source", ".")
+    else:
+        vibe(kind, "list", "--include-path", "theirs")
+        assert "i0.yaml" in vibe.refuses(
+            "--model", "simulated", "--tasks", str(folder / "i0.yaml"), "--corpus", "m.csv"
+        )
+    assert time.monotonic() - begun < 10  # 2 ** 24 files otherwise
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize(
+    "name", ["run.json", "responses.jsonl", "results.json", "clips.parquet", "SHA256SUMS", ".lock"]
+)
+def test_a_pipe_in_a_run_folder_is_not_waited_for(vibe, name):
+    assert vibe(*RUN, *card(vibe), "--output-path", "out").returncode in (0, 1)
+    (vibe.folder / "out" / name).unlink(missing_ok=True)
+    os.mkfifo(vibe.folder / "out" / name)
+    for command in (["score", "out"], ["report", "out"], ["compare", "out", "out"], [*RUN, "--tasks", "mine",
+                    "--include-path", "theirs", "--output-path", "out"]):  # fmt: skip
+        said = vibe.refuses(*command)
+        assert f"out/{name}: a pipe, a device or a folder" in said, (command, said)
+    done = vibe("run-check", "out")
+    assert done.returncode and "a pipe" in done.stdout + done.stderr
+    assert "a pipe" in vibe.refuses("leaderboard", "out", "--include-simulated", "--output", "board")
+
+
+def test_no_cell_of_a_leaderboard_is_a_formula_and_no_name_moves_the_terminal(vibe):
+    formula, escape = '=HYPERLINK("http://evil","x")', "\x1b]0;owned\x07\x1b[31m"
+    assert vibe(*RUN, *card(vibe), "--output-path", "out").returncode in (0, 1)
+    for name in ("run.json", "results.json"):
+        path = vibe.folder / "out" / name
+        data = json.loads(path.read_text(encoding="utf-8"))
+        (data["record"] if name == "run.json" else data).update(corpus=formula + escape)
+        path.write_text(json.dumps(data), encoding="utf-8")
+    write_sums(RunFolder(vibe.folder / "out"))
+    done = vibe("leaderboard", "out", "--include-simulated", "--output", "board", check=0)
+    table = (vibe.folder / "board/leaderboard.csv").read_text(encoding="utf-8")
+    rows = list(csv.reader(io.StringIO(table)))
+    cells = {cell for row in rows for cell in row}
+    assert any(cell.startswith("'=HYPERLINK") for cell in cells) and "\x1b" not in table
+    assert not any(cell.startswith(("=", "+", "@", "\t", "\r")) for cell in cells)
+    assert all(float(cell) < 0 for cell in cells if cell.startswith("-"))
+    shown = vibe("report", "out", check=0), vibe("run-check", "out"), vibe("compare", "out", "out")
+    assert all("\x1b" not in one.stdout + one.stderr for one in (done, *shown))
+
+
+@pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\t", "\r", " =", "\uff1d", "\x1b="])
+def test_cells_of_words_are_words(mark):
+    cell = inert(f"{mark}1+1")
+    assert cell.startswith(("'", "\\x1b")), cell
+    assert inert_row([f"{mark}x", -1.5, None, True])[1:] == [-1.5, None, True]
+    assert inert("caf\u00e9 \u0627 \U0001f469\u200d\U0001f52c\n= no formula") == (
+        "caf\u00e9 \u0627 \U0001f469\u200d\U0001f52c\n= no formula"
+    )
 
 
 def test_no_network_is_touched_by_a_run_a_score_and_a_page(vibe, monkeypatch):

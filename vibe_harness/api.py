@@ -69,7 +69,7 @@ def evaluate(config: RunConfig) -> list[Results]:
     Raises UserError for a mistake in what was asked, and EngineError where an engine fails.
     """
     progress = config.progress or Progress()
-    return list(run_all(prepare(config, progress), progress))
+    return list(run_all(prepare(config, progress, to_run=True), progress))
 
 
 def run_study(
@@ -264,8 +264,8 @@ def load_corpus(name_or_path: str | Path) -> Corpus:
 def prepare_corpus(name: str, source: str | Path | None = None, output: str | Path | None = None) -> Corpus:
     """Import the corpus of a card, as `vibe-harness corpus prepare` does. Returns it."""
     from vibe_harness.corpora.card import load_corpus_card
+    from vibe_harness.corpora.folders import own_corpora
     from vibe_harness.corpora.prepare.prepare import prepare as prepare_from
-    from vibe_harness.corpora.registry import own_corpora
 
     card, path = load_corpus_card(name)
     folder = Path(output) if output else own_corpora() / card.corpus

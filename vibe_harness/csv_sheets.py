@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vibe_harness.errors import UserError
 
 ENCODING = "utf-8-sig"  # without the byte order mark Excel takes a CSV for another code page
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+_FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")  # what a spreadsheet would run, in full width too
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(1, 32), *range(127, 160)) if chr(code) not in "\t\n\r"} | {
+    0: ""
+}
 
 
 def inert(text: str) -> str:
-    """The text with an apostrophe ahead where a spreadsheet would run it as a formula, and without NUL."""
-    text = text.replace("\0", "")
-    return "'" + text if text.lstrip(" ").startswith(_FORMULA) else text
+    """The text with an apostrophe ahead where a spreadsheet would run it as a formula, without NUL, and with what a
+    terminal would obey (ESC and its kind) in words."""
+    text = text.translate(_CONTROLS)
+    return "'" + text if text.lstrip(" \n").startswith(_FORMULA) else text
+
+
+def inert_row(cells: Iterable[object]) -> list[object]:
+    """The cells of a row, `inert` where they are words."""
+    return [inert(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def filled_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.corpora.sounds import speechlike, write
 from vibe_harness.authoring.skeletons import new_corpus, new_model, new_task
 from vibe_harness.backends.protocol import check_options
 from vibe_harness.cards.loading import CardIndex
+from vibe_harness.corpora.card import CorpusCard
 from vibe_harness.corpora.manifest import load_manifest
+from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 
 
@@ -61,6 +65,11 @@ def test_a_folder_of_recordings(tmp_path: Path) -> None:
     assert [(clip.file, clip.speaker) for clip in corpus.clips] == [
         ("anna/1.wav", "anna"), ("anna/deep/2.wav", "anna"), ("ben/1.wav", "ben"),
     ]  # fmt: skip
+    assert find_corpus(str(tmp_path / "voices" / "manifest.csv")).clips == corpus.clips
+    card = (tmp_path / "voices" / "manifest.yaml").read_text(encoding="utf-8")
+    assert card.splitlines()[1] == "corpus: voices"
+    everything = "\n".join(re.sub("^# ", "", line) for line in card.splitlines()[1:])  # as a person fills it in
+    assert CorpusCard.model_validate(yaml.safe_load(everything)).select.min_speakers == 2
     assert "# voices" in (tmp_path / "voices" / "README.md").read_text(encoding="utf-8")
     with pytest.raises(UserError, match="there already: nothing was written"):
         new_corpus(tmp_path / "voices")

@@ -3,6 +3,7 @@
 import json
 import time
 import tracemalloc
+import unicodedata
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.corpora.sounds import speechlike, write
 from vibe_harness.corpora import table_rows as tables
+from vibe_harness.corpora.audio.decode import CheckedAudio, check_audio
 from vibe_harness.corpora.group_names import plain
 from vibe_harness.corpora.manifest import METADATA, load_manifest
 from vibe_harness.errors import UserError
@@ -211,7 +214,18 @@ def test_any_text_survives(speakers: list[str], group: str, tmp_path_factory: py
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("jos\u00e9", "jose\u0301"), ("Bob", "bob"), ("a b", "a  b"), ("s1", "\uff531"), ("s\u200b1", "s1"), ("7", "7.0")],
+    [
+        *[("jos\u00e9", "jose\u0301"), ("Bob", "bob"), ("a b", "a  b"), ("s1", "\uff531"), ("s\u200b1", "s1")],
+        *[
+            ("0010", "10"),
+            ("10", "10.0"),
+            ("0010", "10.0"),
+            ("10", "\uff11\uff10"),
+            ("s01", "s1"),
+            ("10", "\u0661\u0660"),
+        ],
+        ("7", "7.0"),
+    ],
 )
 def test_one_speaker_under_two_spellings_is_refused(one: str, other: str, tmp_path: Path) -> None:
     rows = [{"file": f"{i}.wav", "speaker": speaker} for i, speaker in enumerate([one, "x", one, other])]
@@ -220,6 +234,39 @@ def test_one_speaker_under_two_spellings_is_refused(one: str, other: str, tmp_pa
             load_manifest(_write(tmp_path, kind, rows, "m"))
     apart = [{**row, "speaker": f"{row['speaker']}{i}"} for i, row in enumerate(rows)]
     assert len({clip.speaker for clip in load_manifest(_write(tmp_path, "csv", apart, "m")).clips}) == 4
+
+
+def test_two_speakers_whose_names_differ_in_spelling_alone_are_two_where_it_is_said(tmp_path: Path) -> None:
+    rows = [{"file": f"{i}.wav", "speaker": speaker} for i, speaker in enumerate(["0010", "10", "10", "10.0"])]
+    path = _write(tmp_path, "csv", rows[:3], "m")
+    with pytest.raises(UserError, match=r"distinct_speakers: \['0010', '10'\]"):
+        load_manifest(path)
+    corpus = load_manifest(path, distinct_speakers=["0010", "10"])
+    assert [clip.speaker for clip in corpus.clips] == ["0010", "10", "10"]
+    with pytest.raises(UserError, match="spelling alone"):  # of the two it is said, and of no third
+        load_manifest(_write(tmp_path, "csv", rows, "m"), distinct_speakers=["0010", "10"])
+
+
+@pytest.mark.parametrize("disk", ["NFC", "NFD"])
+def test_a_file_is_found_in_another_unicode_form(disk: str, tmp_path: Path) -> None:
+    """Folder and file; the clip's name stays as the manifest has it, whatever the disk."""
+    other = "NFD" if disk == "NFC" else "NFC"
+    names = {form: unicodedata.normalize(form, "frühe/größe.wav") for form in ("NFC", "NFD")}
+    write(tmp_path / names[disk], speechlike())
+    corpus = load_manifest(_write(tmp_path, "csv", [{"file": names[other], "speaker": "s"}], "m"))
+    assert corpus.clips[0].file == names[disk] and corpus.clips[0].id == f"m/s/{names[other].removesuffix('.wav')}"
+    assert isinstance(check_audio(corpus.path(corpus.clips[0])), CheckedAudio)
+    both = [{"file": name, "speaker": "s"} for name in names.values()]
+    with pytest.raises(UserError, match="stands in line 2 too"):
+        load_manifest(_write(tmp_path, "csv", both, "m"))
+
+
+def test_of_two_files_in_both_unicode_forms_the_one_that_is_named_is_taken(tmp_path: Path) -> None:
+    names = [unicodedata.normalize(form, "größe.wav") for form in ("NFC", "NFD")]
+    for name in names:
+        (tmp_path / name).touch()
+    for name in names:
+        assert load_manifest(_write(tmp_path, "csv", [{"file": name, "speaker": "s"}], "m")).clips[0].file == name
 
 
 def _big(path: Path, rows: int) -> Path:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vibe_harness.corpora.group_names import check_group_names
 from vibe_harness.corpora.sampling import draw_clips, groups_of
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
@@ -91,17 +92,31 @@ def test_groups_spelled_two_ways_are_refused() -> None:
     assert list(groups_of(SKEWED, "gender")) == ["female", "male"]
 
 
-@pytest.mark.parametrize("word", ["nan", "NaN", "<NA>", "NULL", "N/A"])
-def test_what_programs_write_for_nothing_is_no_group(word: str) -> None:
-    with pytest.raises(UserError, match="write for nothing"):
-        groups_of(_clips([("f1", "female", 1), ("m1", word, 1)]), "gender")
-    assert set(groups_of(_clips([("f1", "NA", 1), ("m1", "none", 1)]), "gender")) == {"NA", "none"}
+@pytest.mark.parametrize(
+    "word",
+    [
+        *["nan", "NaN", "<NA>", "NULL", "N/A", "#N/A", "NA", "none", "None", "True", "FALSE", "unknown", "not  stated"],
+        *["-", "?", "...", "#REF!", "\u2014", "\uff1f"],
+    ],
+)
+def test_a_name_for_not_known_is_a_group_only_where_the_card_says_so(word: str) -> None:
+    with pytest.raises(UserError, match=r"'gender' has .*groups: \{gender: \["):
+        check_group_names("gender", [("female",), (word,)], {})
+    with pytest.raises(UserError, match=r"groups: \{accent"):
+        check_group_names("gender:accent", [("female", "us"), ("male", word)], {"gender": [word]})
+    check_group_names("gender", [("female",), (word,)], {"gender": [word]})
 
 
-def test_a_whole_number_and_its_float_are_one_group() -> None:
-    with pytest.raises(UserError, match="spelling alone"):
-        groups_of(_clips([("f1", "1", 1), ("m1", "1.0", 1)]), "gender")
-    assert len(groups_of(_clips([("f1", "1", 1), ("m1", "1.5", 1), ("m2", "01", 1)]), "gender")) == 3
+@pytest.mark.parametrize("word", ["other", "no", "yes", "x", "under 30", "north-east", "\u5973", "1", "Nana", "native"])
+def test_a_name_that_says_something_is_a_group(word: str) -> None:
+    check_group_names("gender", [("female",), (word,)], {})
+
+
+def test_a_number_is_one_group_however_it_is_written() -> None:
+    for other in ("1.0", "01", "\uff11", "\u0661"):
+        with pytest.raises(UserError, match="spelling alone"):
+            groups_of(_clips([("f1", "1", 1), ("m1", other, 1)]), "gender")
+    assert len(groups_of(_clips([("f1", "1", 1), ("m1", "1.5", 1), ("m2", "1.05", 1), ("m3", "10", 1)]), "gender")) == 4
 
 
 def test_two_combinations_of_one_name_are_refused() -> None:

@@ -198,6 +198,11 @@ def _compared(
     if frame.empty:
         raise UserError(f"{task.card.task} by {dimension}: no clip has an answer in both runs")
     speakers = speakers_of(frame)
+    if speakers.owners is not None:
+        raise UserError(
+            f"{task.card.task} by {dimension}: every speaker has clips in several groups, and runs are compared over "
+            "groups of speakers: name another --dimension"
+        )
     columns = balance_of(frame, speakers, settings).columns
     cells = Cells.of(frame, columns)
     names = attributes_of(frame)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from vibe_harness.corpora.prepare.lexicon import headed_lines, load_lexicon
+from vibe_harness.corpora.lexicon import headed_lines, load_lexicon
 from vibe_harness.library import library_root
 
 MAY_STAND = "may stand"

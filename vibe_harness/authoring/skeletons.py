@@ -40,7 +40,7 @@ def new_model(name: str, folder: Path) -> list[Path]:
 
 
 def new_corpus(folder: Path) -> list[Path]:
-    """Write the manifest of a folder of recordings, one row a recording, and a data card to fill in.
+    """Write the manifest of a folder of recordings, one row a recording, its corpus card, and a data card to fill in.
 
     A recording in a sub-folder is taken as spoken by the speaker that the sub-folder is called after; of any other the
     speaker is left empty. Groups are for a person to fill in. Raises UserError where there is no recording, and where
@@ -57,8 +57,11 @@ def new_corpus(folder: Path) -> list[Path]:
     rows = [[path.relative_to(folder).as_posix(), _speaker(path, folder), "", ""] for path in audio]
     table = io.StringIO()
     csv.writer(table, lineterminator="\n").writerows([MANIFEST_COLUMNS, *rows])
+    name = folder.resolve().name
+    card = _skeleton("corpus.yaml", name if _NAME.fullmatch(name) else "mine")
     return _write(
-        folder, {"manifest.csv": table.getvalue(), "README.md": _skeleton("corpus.md", folder.resolve().name)}
+        folder,
+        {"manifest.csv": table.getvalue(), "manifest.yaml": card, "README.md": _skeleton("corpus.md", name)},
     )
 
 

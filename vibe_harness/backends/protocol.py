@@ -44,7 +44,9 @@ Checked = TypeVar("Checked", bound=BaseModel)
 class Engine(Protocol):
     """What a backend registers: its options and how to open it.
 
-    `several_clips = True` where a request may hold some; `likelihoods = True` where it answers requests by likelihood.
+    `check_ready(card)`, where it has one, raises as opening would where a package, key or server is missing, and starts
+    nothing. `several_clips = True` where a request may hold some; `likelihoods = True` where it answers requests by
+    likelihood.
     """
 
     Arguments: type[Options]  # can change an answer: part of every response's key
@@ -73,6 +75,15 @@ Opener = Callable[[ModelCard, Sequence[Task]], Backend]
 def open_backend(card: ModelCard, tasks: Sequence[Task]) -> Backend:
     """The card's engine, started; closed by whoever opened it. Raises UserError or EngineError."""
     return BACKENDS.get(card.backend)(card, tasks)
+
+
+def check_ready(card: ModelCard) -> None:
+    """Raise UserError or EngineError where the card's engine lacks what it cannot start without: a package, a key, a
+    server that can be reached. Starts nothing."""
+    engine = BACKENDS.get(card.backend)
+    check = getattr(engine, "check_ready", None)
+    if check is not None:
+        check(card)
 
 
 def checked_options(kind: type[Checked], given: Mapping[str, Any], ahead: str, refusal: str) -> Checked:

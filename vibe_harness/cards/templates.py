@@ -11,13 +11,12 @@ from typing import Any
 
 import jinja2
 import jinja2.meta
-import jinja2.sandbox
 
 from vibe_harness.cards.paths import find_file
+from vibe_harness.cards.sandbox import LONGEST, Sandbox, address_in, limited_time
 from vibe_harness.cards.text_file import read_text
 from vibe_harness.errors import UserError
 
-LONGEST = 1_000_000  # letters of a rendered template
 _TOO_MUCH = (ValueError, RecursionError, SyntaxError)  # for Python: a number too long to write, blocks nested too deep
 ROOM = 1 << 28  # bytes that the first rendering of a template may take
 
@@ -42,14 +41,13 @@ class TemplateSet:
         self.roots = tuple(roots)
         self._rendered: set[str] = set()
         self._parsed: dict[str, _Parsed] = {}  # each file is read once: what was checked is what is rendered
-        self._environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        self._environment = Sandbox(
             loader=jinja2.FunctionLoader(self._load),
             undefined=_Undefined,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
         )
-        del self._environment.globals["lipsum"], self._environment.filters["random"]  # no two renderings would be alike
 
     def __reduce__(self) -> tuple[type[TemplateSet], tuple[Sequence[Path]]]:
         return TemplateSet, (self.roots,)  # to another process: its files are read anew there
@@ -100,7 +98,8 @@ class TemplateSet:
     def render(self, name: str, values: Mapping[str, Any]) -> str:
         """The rendered text, without blank space around it. Raises UserError with file and line, and for no text."""
         try:
-            text = self._bounded(name, values).strip()
+            with limited_time():
+                text = self._bounded(name, values).strip()
         except jinja2.TemplateSyntaxError as error:
             raise UserError(f"{error.filename or name}:{error.lineno}: {error.message}") from None
         except jinja2.exceptions.SecurityError as error:
@@ -115,6 +114,11 @@ class TemplateSet:
             raise UserError(f"{find_file(self.roots, name)}: {type(error).__name__}: {error}") from None
         if not text:
             raise UserError(f"{find_file(self.roots, name)}: renders to nothing")
+        if address := address_in(text, values):
+            raise UserError(
+                f"{find_file(self.roots, name)}: writes out an address of memory, {address}, which is another in every "
+                "run: a name or its brackets lack?"
+            )
         return text
 
     def _bounded(self, name: str, values: Mapping[str, Any]) -> str:

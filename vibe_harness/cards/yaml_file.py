@@ -108,14 +108,17 @@ def read_card(path: Path, within: Path | None = None) -> CardSource:
     `include` names a file, or a list of files, relative to the card; it stays inside `within` (by default the folder
     of the card that was asked for). Raises UserError for a loop and for an include outside that folder.
     """
-    return _read_including(path, (within or path.parent).resolve(), ())
+    return _read_including(path, (within or path.parent).resolve(), (), {})
 
 
-def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSource:
+def _read_including(path: Path, within: Path, trail: tuple[Path, ...], known: dict[Path, CardSource]) -> CardSource:
+    """known: cards read before with all that they include; each is read once, however many include it."""
     resolved = path.resolve()
     if resolved in trail:
         loop = " -> ".join(p.name for p in (*trail[trail.index(resolved) :], resolved))
         raise UserError(f"{path}: includes go round in a circle: {loop}")
+    if resolved in known:
+        return known[resolved]
     card = read_yaml(path)
     includes = card.data.pop("include", [])
     if isinstance(includes, str):
@@ -125,10 +128,11 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSo
     data: dict[str, Any] = {}
     places: dict[tuple[str | int, ...], str] = {}
     for name in includes:
-        base = _read_including(_included(card, name, within), within, (*trail, resolved))
+        base = _read_including(_included(card, name, within), within, (*trail, resolved), known)
         data = _merged(data, base.data)
         places |= base.places
-    return CardSource(path, _merged(data, card.data), {**places, **card.places})
+    known[resolved] = CardSource(path, _merged(data, card.data), {**places, **card.places})
+    return known[resolved]
 
 
 def _included(card: CardSource, name: str, within: Path) -> Path:

@@ -37,8 +37,8 @@ def prepare_corpus(name: str, source: str | None, output: Path | None) -> None:
     """Import the corpus of card NAME (or of a YAML file), so that --corpus NAME finds it."""
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.card import load_corpus_card
+    from vibe_harness.corpora.folders import own_corpora
     from vibe_harness.corpora.prepare.prepare import prepare
-    from vibe_harness.corpora.registry import own_corpora
 
     card, path = load_corpus_card(name)
     folder = output or own_corpora() / card.corpus
@@ -52,7 +52,8 @@ def list_corpora() -> None:
     """The corpora at hand, and those that can be prepared."""
     from vibe_harness.cli.terminal import print_table
     from vibe_harness.corpora.card import corpus_cards, load_corpus_card
-    from vibe_harness.corpora.registry import corpus_manifests, own_corpora
+    from vibe_harness.corpora.folders import own_corpora
+    from vibe_harness.corpora.registry import corpus_manifests
 
     manifests, cards = corpus_manifests(), corpus_cards()
     rows = []
@@ -102,6 +103,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     good = _good(checked)
     faults = _print_faults(corpus, checked)
     echo(f"{len(checked) - faults:,} of {len(checked):,} clips can be used")
+    _print_repeats(corpus, checked)
     _print_kinds(good.values())
     usable = [clip for clip, _ in checked if clip.file in good]
     columns = (dimensions or speaker_dimensions(corpus)) if usable else ()
@@ -121,7 +123,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
 def show_lexicon(name: str, lexicon: Path | None) -> None:
     """Which sentences of corpus NAME (or of a manifest) hold a word on gender, age or race, and which word."""
     from vibe_harness.cli.terminal import print_table
-    from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
+    from vibe_harness.corpora.lexicon import load_lexicon, words_found
     from vibe_harness.corpora.registry import find_corpus
     from vibe_harness.library import library_root
 
@@ -162,12 +164,14 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
     """
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.corpora.audio.check import check_clips
+    from vibe_harness.corpora.group_names import check_group_names
     from vibe_harness.corpora.registry import find_audio
-    from vibe_harness.corpora.sampling import groups_of
+    from vibe_harness.corpora.sampling import groups_of, words_of
 
     corpus = find_audio(name)
     for dimension in dimensions:
         groups_of(corpus.clips, dimension)
+        check_group_names(dimension, words_of(corpus.clips, dimension), corpus.named_groups)
     with TerminalProgress().stage("checking clips", len(corpus.clips)) as tick:
         return corpus, check_clips(corpus, corpus.clips, tick)
 
@@ -187,6 +191,24 @@ def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
     if told:
         echo(told)
     return sum(not isinstance(result, CheckedAudio) for _, result in checked)
+
+
+def _print_repeats(corpus: Corpus, checked: Sequence[Checked]) -> None:
+    """Name the recordings that one speaker has twice."""
+    from vibe_harness.corpora.audio.check import without_repeats
+    from vibe_harness.corpora.audio.decode import BadAudio, Fault
+
+    twice = [] if corpus.silence else [
+        (clip, result) for clip, result in without_repeats(checked)
+        if isinstance(result, BadAudio) and result.fault is Fault.REPEATED
+    ]  # fmt: skip
+    if twice:
+        echo(f"{len(twice):,} recordings stand twice under one speaker, which tasks of free answers refuse:")
+    for clip, result in twice:
+        echo(f"  {clip.file}: {result.reason}")
+    again = len(checked) - len({(clip.file, clip.speaker) for clip, _ in checked})
+    if again:
+        echo(f"{again:,} rows name a file that another row of the same speaker names: in free answers it counts twice")
 
 
 def _print_corpus(corpus: Corpus, audio: Mapping[str, CheckedAudio], left_out: Sequence[LeftOut]) -> None:

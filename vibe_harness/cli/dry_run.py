@@ -82,13 +82,16 @@ def _described(prepared: Prepared) -> dict[str, Any]:
 
 def _smallest_p(prepared: Prepared) -> dict[str, float]:
     """Dimension -> what p can come down to, where a task is tested by exchanging speakers."""
+    from vibe_harness.corpora.sampling import groups_of
+    from vibe_harness.planning.group_checks import varies_within_speakers
     from vibe_harness.planning.power import smallest_p
 
     if all(task.card.kind == "choice" for task in prepared.plan.tasks):
         return {}
     clips = [checked.clip for checked in prepared.plan.clips]
     permutations = prepared.config.permutations
-    return {name: smallest_p(clips, prepared.corpus, name, permutations) for name in prepared.dimensions}
+    between = [name for name in prepared.dimensions if not varies_within_speakers(groups_of(clips, name))]
+    return {name: smallest_p(clips, prepared.corpus, name, permutations) for name in between}
 
 
 def _told(name: str, one: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ def new_model(name: str, folder: Path) -> None:
 @click.command(name="new")
 @click.argument("folder", type=click.Path(path_type=Path))
 def new_corpus(folder: Path) -> None:
-    """Write the manifest of a FOLDER of recordings (SPEAKER/CLIP.wav), and a data card to fill in."""
+    """Write the manifest of a FOLDER of recordings (SPEAKER/CLIP.wav), its corpus card, and a data card to fill in."""
     from vibe_harness.authoring import skeletons
 
     written = skeletons.new_corpus(folder)

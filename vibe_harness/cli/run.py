@@ -39,7 +39,7 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
 
     progress = TerminalProgress()
     with when_stopped(lambda: UNASKED):
-        found = prepare(RunConfig(**options), progress)
+        found = prepare(RunConfig(**options), progress, to_run=not dry_run)
     if dry_run:
         show_dry_run(found, as_json)
         return 0

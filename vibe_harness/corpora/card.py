@@ -2,36 +2,64 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from vibe_harness.cards.schema import Card, FilePath, Identifier, Name
-from vibe_harness.cards.validating import named_card
+from vibe_harness.cards.validating import named_card, validated
 from vibe_harness.cards.yaml_file import read_card
-from vibe_harness.corpora.registry import first_claims
+from vibe_harness.corpora.folders import first_claims
 from vibe_harness.errors import UserError
+from vibe_harness.records import parts_of
 from vibe_harness.registry import did_you_mean
+
+CARD_SUFFIXES = (".yaml", ".yml")
+Column = Annotated[str, StringConstraints(min_length=1, max_length=100, strip_whitespace=True)]
+Band = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+
+def _starts_or_named(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return check(value)
+    except ValidationError:  # which would tell of both halves of the union, one of them beside the point
+        raise ValueError(
+            "write where bands begin ([30, 50]), or names with the first and the last number ({young: [18, 29]})"
+        ) from None
+
+
+Bands = Annotated[list[int] | dict[Column, Band], WrapValidator(_starts_or_named)]
 
 
 class Balance(Card):
     """As many speakers of each group, within each group of another column."""
 
-    column: Identifier = Field(description="the groups to make equal: gender")
-    within: Identifier | None = Field(None, description="in each group of this column apart: accent")
+    column: Column = Field(description="the groups to make equal: gender")
+    within: Column | None = Field(None, description="in each group of this column apart: accent")
 
 
 class Selection(Card):
     """Which clips are taken, applied in the order of these fields; all where none is given."""
 
-    where: dict[Identifier, list[str]] = Field({}, description="column -> the groups to keep")
-    drop_copies: bool = Field(True, description="clips whose waveform stands twice fall; both, where labels disagree")
+    where: dict[Column, list[str]] = Field({}, description="column -> the groups to keep")
+    drop_copies: bool = Field(
+        True,
+        description="clips whose waveform stands twice fall; both, where labels disagree (by `corpus prepare`)",
+    )
     lexicon: FilePath | None = Field(None, description="word list beside the card: sentences with one of them fall")
     shared_sentences: bool = Field(False, description="only sentences that every speaker has")
     sentences: int | None = Field(None, ge=1, description="how many of these, drawn by the seed; more keep the fewer")
     balance: Balance | None = None
+    min_speakers: int = Field(1, ge=1, description="clips of groups with fewer fall, in the dimension that is compared")
     seed: int = 0
 
 
@@ -101,23 +129,69 @@ class CorpusCard(Card):
     description: str = Field(min_length=1)
     importer: Name | None = Field(None, description="reads the published layout from --source")
     base: Name | None = Field(None, description="or: the prepared corpus that this one is made from")
-    bands: dict[Identifier, list[int]] = Field({}, description="column of numbers -> where bands begin: age: [30, 50]")
+    manifest: FilePath | None = Field(
+        None, description="or: a CSV, JSONL or Parquet file beside the card; left out, it is called as the card is"
+    )
+    bands: dict[Column, Bands] = Field(
+        {},
+        description="column of numbers -> where bands begin, age: [30, 50], or their names with the first and the last "
+        "number of each, age: {young: [18, 29]}; they are the groups of age_group",
+    )
     select: Selection = Selection()
     perturb: Perturbation | None = None
-    speaker_strata: dict[Identifier, list[Identifier]] = Field(
+    speaker_strata: dict[Column, list[Column]] = Field(
         {}, description="dimension -> columns of the speaker within which a test permutes: accent: [gender]"
     )
-    strata: list[Identifier] = Field([], description="columns that vary from clip to clip within a speaker: emotion")
+    strata: list[Column] = Field([], description="columns that vary from clip to clip within a speaker: emotion")
+    groups: dict[Column, list[str]] = Field(
+        {}, description="column -> groups whose names look like none, and are groups all the same: race: [unknown]"
+    )
+    distinct_speakers: list[str] = Field(
+        [], description="speakers who are several although their names differ in spelling alone: ['0010', '10']"
+    )
     notes: str | None = None
 
     @model_validator(mode="after")
-    def _has_one_origin(self) -> CorpusCard:
-        if (self.importer is None) == (self.base is None):
-            raise ValueError("name either an importer or a base, the corpus that this one is made from")
-        for column, starts in self.bands.items():
-            if starts != sorted(set(starts)) or not starts:
-                raise ValueError(f"the bands of '{column}' are rising numbers, each once")
+    def _holds_together(self) -> CorpusCard:
+        if sum(origin is not None for origin in (self.importer, self.base, self.manifest)) > 1:
+            raise ValueError("name one of importer, base (the corpus that this one is made from) and manifest")
+        for column, bands in self.bands.items():
+            if isinstance(bands, list):
+                if bands != sorted(set(bands)) or not bands:
+                    raise ValueError(f"the bands of '{column}' are rising numbers, each once")
+            else:
+                _check_bands(column, bands)
         return self
+
+    @property
+    def of_own(self) -> bool:
+        """Whether it is of a manifest: a card without importer and base."""
+        return self.importer is None and self.base is None
+
+    @property
+    def columns(self) -> list[tuple[tuple[str, ...], str]]:
+        """Every column that the card names, with its place in the card."""
+        found: list[tuple[tuple[str, ...], str]] = [(("bands", name), name) for name in self.bands]
+        found += [(("select", "where", name), name) for name in self.select.where]
+        if balance := self.select.balance:
+            found.append((("select", "balance", "column"), balance.column))
+            found += [(("select", "balance", "within"), balance.within)] if balance.within else []
+        for dimension, columns in self.speaker_strata.items():
+            found += [(("speaker_strata", dimension), name) for name in (*parts_of(dimension), *columns)]
+        found += [(("strata",), name) for name in self.strata]
+        return [*found, *((("groups", name), name) for name in self.groups)]
+
+
+def _check_bands(column: str, bands: dict[str, list[int]]) -> None:
+    if not bands:
+        raise ValueError(f"the bands of '{column}': name at least one")
+    rising = sorted(bands.items(), key=lambda item: item[1])
+    for name, (first, last) in rising:
+        if first > last:
+            raise ValueError(f"the bands of '{column}': '{name}' ends at {last}, before it begins at {first}")
+    for (name, (_, last)), (other, (first, _)) in pairwise(rising):
+        if first <= last:
+            raise ValueError(f"the bands of '{column}' overlap: '{name}' ends at {last}, '{other}' begins at {first}")
 
 
 def corpus_cards() -> dict[str, Path]:
@@ -127,11 +201,15 @@ def corpus_cards() -> dict[str, Path]:
 
 def load_corpus_card(name_or_path: str) -> tuple[CorpusCard, Path]:
     """The card of that name, or in that YAML file, and its path. Raises UserError with file, line and field."""
-    if name_or_path.endswith((".yaml", ".yml")):
+    if name_or_path.endswith(CARD_SUFFIXES):
         path = Path(name_or_path)
     else:
         known = corpus_cards()
         if name_or_path not in known:
             raise UserError(f"no card for a corpus '{name_or_path}'. {did_you_mean(name_or_path, known)}")
         path = known[name_or_path]
-    return named_card(read_card(path), CorpusCard, "corpus"), path
+    source = read_card(path)
+    card = validated(source, CorpusCard)
+    if card.of_own:  # of a manifest: its file may be called as that is
+        return card, path
+    return named_card(source, CorpusCard, "corpus"), path

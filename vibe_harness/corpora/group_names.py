@@ -4,41 +4,72 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from vibe_harness.errors import UserError
 from vibe_harness.records import parts_of
 
-NOTHING = frozenset({"nan", "<na>", "nat", "null", "n/a", "#n/a"})
-"""What data frames and spreadsheets write into an empty cell, in lower case. "NA" and "none" may mean something."""
+PLACEHOLDERS = frozenset(
+    ["nan", "<na>", "nat", "null", "nil", "none", "na", "n/a", "n.a.", "n.a", "unknown", "unk", "unspecified",
+     "undefined", "undisclosed", "missing", "empty", "blank", "true", "false", "tbd", "todo", "not stated", "not known",
+     "not specified", "not available", "not reported", "no answer", "prefer not to say"]
+)  # fmt: skip
+"""What people and programs write where they do not know the group, or where a column was turned into something else, in
+lower case. So are names without a letter or digit ("-", "?") and the errors of spreadsheets ("#REF!")."""
+_ERROR = re.compile(r"#[a-z0-9/]+[!?]?")
 _WHOLE_FLOAT = re.compile(r"(\d+)\.0+")
+_LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")  # of a number, not of its decimals
 
 
 def plain(name: str) -> str:
-    """The name without what nobody sees or means: case, width, spacing, Unicode form, the ".0" of a whole number."""
+    """The name without what nobody sees or means: case, width, spacing, Unicode form, a number's zeros at either end
+    ("0010" and "10.0" are 10) and its script."""
     seen = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     text = " ".join(unicodedata.normalize("NFKC", seen.casefold()).split())
+    text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
     whole = _WHOLE_FLOAT.fullmatch(text)
-    return whole[1] if whole else text
+    return _LEADING_ZEROS.sub("", whole[1] if whole else text)
+
+
+def is_placeholder(name: str) -> bool:
+    """Whether a group's name stands for none: see PLACEHOLDERS."""
+    text = plain(name)
+    return text in PLACEHOLDERS or not any(map(str.isalnum, text)) or _ERROR.fullmatch(text) is not None
+
+
+def check_group_names(
+    dimension: str, groups: Collection[tuple[str, ...]], named: Mapping[str, Collection[str]]
+) -> None:
+    """Raise UserError where a group's name stands for none, all such names at once.
+
+    groups: the words of each in the columns of the dimension. named: column -> such names that are groups all the same,
+    as a corpus card has them.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for parts in groups:
+        for column, part in zip(parts_of(dimension), parts, strict=True):
+            if is_placeholder(part) and part not in named.get(column, ()):
+                found.setdefault(column, {})[part] = None
+    if found:
+        told = "; ".join(f"the column '{column}' has {', '.join(map(repr, names))}" for column, names in found.items())
+        remedy = ", ".join(f"{column}: [{', '.join(map(repr, names))}]" for column, names in found.items())
+        raise UserError(
+            f"the dimension '{dimension}': {told}, which is written where the group is not known: leave these cells "
+            f"empty, or, where it is a group, say so in the corpus card (groups: {{{remedy}}})"
+        )
 
 
 def check_groups_apart(dimension: str, groups: Collection[tuple[str, ...]]) -> None:
     """Raise UserError where groups would be scored as others than they are. groups: the words of each in the columns of
     the dimension.
 
-    So it is where two differ in spelling alone, where one stands for an empty cell, and where two combinations of
-    columns have the same name, "x:y:z" being "x:y" and "z" as well as "x" and "y:z".
+    So it is where two differ in spelling alone, and where two combinations of columns have the same name, "x:y:z" being
+    "x:y" and "z" as well as "x" and "y:z".
     """
     spelling: dict[str, str] = {}
     names: set[str] = set()
     for parts in groups:
         name = ":".join(parts)
-        for column, part in zip(parts_of(dimension), parts, strict=True):
-            if part.casefold() in NOTHING:
-                raise UserError(
-                    f"the column '{column}' has a group '{part}', which is what programs write for nothing: leave the "
-                    "cell empty, or call the group otherwise"
-                )
         if name in names:
             raise UserError(
                 f"the dimension '{dimension}' has two groups that would both be called '{name}': take the colons out "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,26 +39,31 @@ class Corpus:
     silence: bool = False  # its clips are silent on purpose: a control condition
     speaker_strata: Mapping[str, Sequence[str]] = field(default_factory=dict)  # dimension -> permute within these
     strata: Sequence[str] = ()  # columns that vary from clip to clip, to be balanced over groups: emotion, sentence
+    named_groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> groups that look like no name
+    distinct_speakers: Sequence[str] = ()  # several people, whose names differ in spelling alone
+    min_speakers: int = 1  # of a group, in a dimension that is compared; clips of smaller groups are left out
+    left_out: Sequence[tuple[str, str]] = ()  # file and reason, of rows that the card beside the manifest leaves out
 
     def path(self, clip: Clip) -> Path:
         """The clip's file."""
         return self.root / clip.file
 
 
-def load_manifest(path: Path, name: str | None = None) -> Corpus:
+def load_manifest(path: Path, name: str | None = None, distinct_speakers: Collection[str] = ()) -> Corpus:
     """Read a manifest: `file` and `speaker` in every row; optionally `id`, `text`, `sentence_id`, `licence`,
     `synthetic`; any further column becomes an entry of Clip.groups (so does sentence_id, as a stratum), left out where
     the cell is empty. Files are paths below the manifest's folder, or below the one that a prepared corpus names.
 
     name: of the corpus; by default the folder's where the file is called manifest.*, else the file's own, without its
     extension. Clip.id is "CORPUS/SPEAKER/ID", ID being the id column or the file without its extension.
+    distinct_speakers: those who are several although their names differ in spelling alone: 0010 and 10.
 
     Raises UserError, naming file, line and remedy, for what is no manifest or would make a wrong corpus.
     """
     prepared = _prepared(path) if path.suffix.lower() == ".parquet" else _Facts()
     name = name or prepared.corpus or (path.resolve().parent.name if path.stem == "manifest" else path.stem)
     root = Path(prepared.audio_folder) if prepared.audio_folder else path.parent
-    reader = _Reader(path, name, root)
+    reader = _Reader(path, name, root, {*distinct_speakers, *prepared.distinct_speakers})
     clips = tuple(reader.clip(row) for row in read_rows(path, _check_columns))
     if not clips:
         raise UserError(f"{path}: no rows: a manifest has one row a clip")
@@ -72,6 +78,9 @@ def load_manifest(path: Path, name: str | None = None) -> Corpus:
         silence=prepared.silence,
         speaker_strata=prepared.speaker_strata,
         strata=prepared.strata,
+        named_groups=prepared.named_groups,
+        distinct_speakers=tuple(sorted({*distinct_speakers, *prepared.distinct_speakers})),
+        min_speakers=prepared.min_speakers,
     )
 
 
@@ -85,6 +94,9 @@ class _Facts(BaseModel):
     silence: bool = False
     speaker_strata: dict[str, list[str]] = {}
     strata: list[str] = []
+    named_groups: dict[str, list[str]] = {}
+    distinct_speakers: list[str] = []
+    min_speakers: int = 1
 
 
 def _prepared(path: Path) -> _Facts:
@@ -120,9 +132,10 @@ def _check_columns(place: str, columns: list[str]) -> None:
 class _Reader:
     """Turns rows into clips, sharing what rows have in common: 100,000 clips then take little memory."""
 
-    def __init__(self, path: Path, corpus: str, root: Path) -> None:
+    def __init__(self, path: Path, corpus: str, root: Path, distinct: Collection[str]) -> None:
         self.path = path
         self.corpus = corpus
+        self._distinct = distinct
         self.licences: set[str] = set()
         self.synthetic = False
         self._links = Links(root)
@@ -139,17 +152,18 @@ class _Reader:
         file, speaker = cells["file"], sys.intern(cells["speaker"])
         if self._speakers.get(speaker) != speaker:
             self._check_speaker(place, speaker)
-        check_file(place, file, self._links)
+        on_disk = check_file(place, file, self._links)
         name = cells.get("id") or _without_extension(file)
         if cells.get("corpus"):  # written by `corpus prepare`, whose ids are whole
             name = name.removeprefix(f"{cells['corpus']}/{speaker}/")
         clip_id = f"{self.corpus}/{speaker}/{name}"
-        if clip_id in self._ids:
+        key = clip_id if clip_id.isascii() else unicodedata.normalize("NFC", clip_id)
+        if key in self._ids:
             raise UserError(
-                f"{place}: the clip '{clip_id}' stands in line {self._ids[clip_id]} too: remove one of the two, or "
+                f"{place}: the clip '{clip_id}' stands in line {self._ids[key]} too: remove one of the two, or "
                 "tell them apart in a column 'id'"
             )
-        self._ids[clip_id] = row.line
+        self._ids[key] = row.line
         if cells.get("licence"):
             self.licences.add(cells["licence"])
         if "synthetic" in cells:
@@ -157,7 +171,7 @@ class _Reader:
         text, sentence = cells.get("text"), cells.get("sentence_id")
         return Clip(
             id=clip_id,
-            file=file,
+            file=on_disk,
             speaker=speaker,
             groups=self._shared_groups(cells),
             text=sys.intern(text) if text else None,
@@ -167,12 +181,16 @@ class _Reader:
     def _check_speaker(self, place: str, speaker: str) -> None:
         """Raise UserError for a speaker who goes by another spelling in an earlier row: one person would count as two
         where whole speakers are exchanged."""
+        if speaker in self._distinct:
+            self._speakers[speaker] = speaker
+            return
         known = self._speakers.setdefault(plain(speaker), speaker)
         self._speakers[speaker] = known
         if known != speaker:
             raise UserError(
                 f"{place}: speaker '{speaker}' is '{known}' in an earlier row, which differs in spelling alone: write "
-                "them alike, or call them otherwise if they are two"
+                "them alike; where they are two, call them otherwise, or say so in the corpus card "
+                f"(distinct_speakers: ['{known}', '{speaker}'])"
             )
 
     def _shared_groups(self, cells: Mapping[str, str]) -> Mapping[str, str]:
@@ -183,12 +201,14 @@ class _Reader:
 
 
 class Links:
-    """Which files below a corpus folder lead out of it once links are followed. A folder is listed once."""
+    """The files below a corpus folder as the disk has them: which lead out of it once links are followed, and how names
+    are written that a manifest has in another Unicode form. A folder is listed once."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._real_root = Path(os.path.realpath(root))
         self._known: dict[str, frozenset[str]] = {}  # folder below the root -> its files that lie elsewhere
+        self._spelled: dict[str, dict[str, list[str]]] = {}  # folder below the root -> composed name -> names on disk
 
     def lead_out(self, file: str) -> bool:
         """Whether the file, a path below the root, lies elsewhere."""
@@ -196,6 +216,30 @@ class Links:
         if folder not in self._known:
             self._known[folder] = self._leading_out(folder)
         return name in self._known[folder]
+
+    def on_disk(self, file: str) -> str:
+        """The file as the disk spells it: "größe.wav" may be written with letters or with letters and accents. The path
+        as given where the disk has it so, has none of that name, or several."""
+        if file.isascii():
+            return file
+        found = ""
+        for part in file.split("/"):
+            if found not in self._spelled:
+                self._spelled[found] = self._by_composed_name(found)
+            near = self._spelled[found].get(unicodedata.normalize("NFC", part), [])
+            name = near[0] if len(near) == 1 and part not in near else part
+            found = f"{found}/{name}" if found else name
+        return found
+
+    def _by_composed_name(self, folder: str) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        try:
+            with os.scandir(self.root / folder) as entries:
+                for entry in entries:
+                    names.setdefault(unicodedata.normalize("NFC", entry.name), []).append(entry.name)
+        except OSError:  # no such folder: the check of the clips will say so
+            return {}
+        return names
 
     def _leading_out(self, folder: str) -> frozenset[str]:
         """Names in a folder that lead out of the corpus once links are followed; listed once, rows being many."""
@@ -212,16 +256,19 @@ class Links:
         return Path(os.path.realpath(self.root / below)).is_relative_to(self._real_root)
 
 
-def check_file(place: str, file: str, links: Links) -> None:
-    """Raise UserError, with the place that names it, for a file that does not lie below the corpus folder."""
+def check_file(place: str, file: str, links: Links) -> str:
+    """The file as the disk spells it. Raises UserError, with the place that names it, where it does not lie below the
+    corpus folder."""
     if "\\" in file or "\0" in file:
         raise UserError(f"{place}: file {file!r}: write the path with forward slashes")
     if file.startswith("/") or file[1:2] == ":":
         raise UserError(f"{place}: file '{file}' is a whole path: write it as seen from the corpus folder {links.root}")
     if ".." in file.split("/"):
         raise UserError(f"{place}: file '{file}' leaves the corpus folder: write a path below {links.root}")
+    file = links.on_disk(file)
     if links.lead_out(file):
         raise UserError(f"{place}: file '{file}' is a link out of the corpus folder {links.root}: copy the file there")
+    return file
 
 
 def _without_extension(file: str) -> str:

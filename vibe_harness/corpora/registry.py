@@ -3,54 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from vibe_harness.corpora.manifest import Corpus, load_manifest
+from vibe_harness.corpora.card import CARD_SUFFIXES
+from vibe_harness.corpora.folders import corpus_folders, first_claims
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.corpora.own_card import load_by_card, load_with_card, manifest_of
 from vibe_harness.errors import UserError
-from vibe_harness.library import library_root, package_roots
 from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean
 
 MANIFESTS = ("manifest.parquet", "manifest.csv", "manifest.jsonl")
 SUFFIXES = (".csv", ".jsonl", ".ndjson", ".parquet")
 AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".aif", ".au", ".caf", ".w64", ".m4a")
-
-
-def own_corpora() -> Path:
-    """Where prepared corpora lie, each in a folder of its name: in $VIBE_HARNESS_DATA, or by the system's custom.
-
-    Raises UserError for a user without a home, as in some containers.
-    """
-    folder = _own_corpora()
-    if folder is None:
-        raise UserError("this user has no home folder: name one for corpora in the variable VIBE_HARNESS_DATA")
-    return folder
-
-
-def _own_corpora() -> Path | None:
-    if given := os.environ.get("VIBE_HARNESS_DATA"):
-        return Path(given).expanduser() / "corpora"
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Application Support"
-    else:
-        base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    base = os.path.expanduser(base)  # noqa: PTH111 (which leaves the ~ where there is no home)
-    return None if base.startswith("~") else Path(base) / "vibe-harness" / "corpora"
-
-
-def corpus_folders() -> list[Path]:
-    """Where corpora and their cards lie: the user's own (given a home), then those that come along."""
-    own = _own_corpora()
-    return [*([own] if own else []), *_shipped_folders()]
-
-
-def _shipped_folders() -> list[Path]:
-    """The folders of corpora that come with the harness and with other packages."""
-    return [root / "corpora" for root in (library_root(), *package_roots())]
 
 
 def corpus_manifests() -> dict[str, Path]:
@@ -63,21 +29,6 @@ def corpus_manifests() -> dict[str, Path]:
     return first_claims(manifests)
 
 
-def first_claims(within: Callable[[Path], Iterable[tuple[str, Path]]]) -> dict[str, Path]:
-    """Name -> file over all corpus folders, `within` listing one. What the user has stands before what came along.
-
-    Raises UserError, naming both files, where two packages, or a package and the harness, claim one name.
-    """
-    found: dict[str, Path] = {}
-    for root in _shipped_folders():
-        for name, path in dict(reversed([*within(root)])).items():  # the first of a folder's own counts
-            if name in found:
-                raise UserError(f"two corpora claim the name '{name}': {found[name]} and {path}: rename one")
-            found[name] = path
-    own = _own_corpora()
-    return found | (dict(reversed([*within(own)])) if own else {})
-
-
 def find_manifest(name_or_path: str) -> Path:
     """The manifest of the corpus of that name, or that manifest itself, or the one in that folder.
 
@@ -86,6 +37,8 @@ def find_manifest(name_or_path: str) -> Path:
     path = Path(name_or_path)
     if path.suffix.lower() in SUFFIXES:
         return path
+    if path.suffix.lower() in CARD_SUFFIXES:
+        return manifest_of(path)
     if os.sep in name_or_path or "/" in name_or_path or name_or_path in (".", ".."):
         for file in MANIFESTS:
             if (path / file).is_file():
@@ -112,8 +65,13 @@ def find_manifest(name_or_path: str) -> Path:
 
 
 def find_corpus(name_or_path: str) -> Corpus:
-    """The corpus of that name, or of that manifest file, or of the folder that holds one; see find_manifest."""
-    return load_manifest(find_manifest(name_or_path))
+    """The corpus of that name, or of that manifest file, or of the folder that holds one, with what a card beside the
+    manifest says; or of a card that names its manifest. See `find_manifest`.
+    """
+    path = Path(name_or_path)
+    if path.suffix.lower() in CARD_SUFFIXES:
+        return load_by_card(path)
+    return load_with_card(find_manifest(name_or_path))
 
 
 def find_audio(name_or_path: str) -> Corpus:

@@ -33,17 +33,21 @@ def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
     Raises UserError where no clip has the dimension, and as `check_groups_apart` does.
     """
     groups: dict[str, list[Clip]] = defaultdict(list)
-    found: dict[tuple[str, ...], None] = {}
     for clip in clips:
         group = group_in(clip.groups, dimension)
         if group is not None:
             groups[group].append(clip)
-            found[tuple(clip.groups[name] for name in parts_of(dimension))] = None
     if not groups:
         known = {name for clip in clips for name in clip.groups}
         raise UserError(f"no clip has the dimension '{dimension}'. {did_you_mean(dimension, known)}")
-    check_groups_apart(dimension, found)
+    check_groups_apart(dimension, words_of(clips, dimension))
     return dict(groups)
+
+
+def words_of(clips: Sequence[Clip], dimension: str) -> list[tuple[str, ...]]:
+    """The groups of a dimension, each by its words in the dimension's columns, in order of first appearance."""
+    found = (tuple(clip.groups.get(name, "") for name in parts_of(dimension)) for clip in clips)
+    return list(dict.fromkeys(words for words in found if all(words)))
 
 
 def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int) -> list[Clip]:

@@ -11,7 +11,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.offers import needed_columns, right_option, row_fault
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.cards.spelling import fold
-from vibe_harness.corpora.audio.check import check_files
+from vibe_harness.corpora.audio.check_files import check_files
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, Links, check_file
 from vibe_harness.errors import UserError
@@ -61,17 +61,19 @@ def _with_parts(
     """
     columns = [str(option.audio) for option in choice.options.values()]
     links = Links(corpus.root)
+    on_disk = {}
     for one, column in product(heard, columns):
-        check_file(f"{one.clip.id}, column '{column}'", one.clip.groups[column], links)
+        file = one.clip.groups[column]
+        on_disk[file] = check_file(f"{one.clip.id}, column '{column}'", file, links)
     files = list(dict.fromkeys(chain.from_iterable([one.clip.groups[column] for column in columns] for one in heard)))
     checks: dict[str, CheckedAudio | BadAudio] = {}
     with progress.stage("checking options", len(files)) as tick:
-        results = check_files([corpus.root / file for file in files], corpus.silence)
+        results = check_files([corpus.root / on_disk[file] for file in files], corpus.silence)
         for file, result in zip(files, results, strict=True):
             checks[file] = result
             tick(1)
     parts = {
-        file: CheckedPart(corpus.root / file, result.sha256, result.duration_s)
+        file: CheckedPart(corpus.root / on_disk[file], result.sha256, result.duration_s)
         for file, result in checks.items()
         if isinstance(result, CheckedAudio)
     }

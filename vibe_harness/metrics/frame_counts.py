@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,42 +20,84 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Speakers:
-    """The speakers of a frame in sorted order, so that nothing hangs on the order in which answers arrived."""
+    """The units of a test in sorted order, so that nothing hangs on the order in which answers arrived.
 
-    names: tuple[str, ...]
+    A unit is a speaker, where each stands in one group. Where every speaker has clips in several groups, it is what one
+    speaker has in one group; groups are then exchanged within speakers.
+    """
+
+    names: tuple[str, ...]  # speaker of each unit
     groups: tuple[str, ...]  # names of the groups, sorted
-    codes: NDArray[np.int64]  # (S,) group of each speaker
+    codes: NDArray[np.int64]  # (S,) group of each unit
+    owners: NDArray[np.int64] | None = None  # (S,) speaker of each unit, where a speaker has several
 
     def of(self, frame: pd.DataFrame) -> NDArray[np.int64]:
-        """Index of the speaker of each row."""
-        place = {name: index for index, name in enumerate(self.names)}
-        codes, found = frame["speaker"].factorize()
+        """Index of the unit of each row."""
+        if self.owners is not None:
+            keys = frame["speaker"].astype(str) + "\0" + frame["group"].astype(str)
+            units = [f"{name}\0{self.groups[code]}" for name, code in zip(self.names, self.codes, strict=True)]
+        else:
+            keys, units = frame["speaker"], list(self.names)
+        place = {name: index for index, name in enumerate(units)}
+        codes, found = keys.factorize()
         places = np.array([place[str(name)] for name in found], dtype=np.int64)
         return np.take(places, codes)
 
     def by_group(self, counts: Counts) -> Counts:
-        """Sum counts (S, ...) over the speakers of each group: (G, ...)."""
+        """Sum counts (S, ...) over the units of each group: (G, ...)."""
         totals = np.zeros((len(self.groups), *counts.shape[1:]), dtype=np.int64)
         np.add.at(totals, self.codes, counts)
         return totals
 
 
 def speakers_of(frame: pd.DataFrame) -> Speakers:
-    """Speakers with their group. Raises UserError for a speaker who stands in two groups, and for a missing one."""
+    """Speakers with their group, or with all of their groups where every speaker has several.
+
+    Raises UserError where some speakers stand in several groups and others in one, and for a missing one.
+    """
     for name in ("speaker", "group"):
         if missing := int(frame[name].isna().sum()):
             raise UserError(
                 f"column '{name}': {missing} of {len(frame)} rows are empty: give each a {name}, or drop it"
             )
     pairs = frame[["speaker", "group"]].drop_duplicates().astype(str).sort_values(["speaker", "group"])
-    twice = pairs["speaker"][pairs["speaker"].duplicated()]
-    if len(twice):
-        name = twice.iloc[0]
+    several = pairs["speaker"].duplicated(keep=False)
+    owners = None
+    if several.any() and not several.all():
+        name = pairs["speaker"][several].iloc[0]
         found = ", ".join(pairs["group"][pairs["speaker"] == name])
-        raise UserError(f"speaker '{name}' stands in more than one group ({found}): a speaker belongs to one group")
+        raise UserError(
+            f"speaker '{name}' stands in more than one group ({found}), and others in one: a speaker belongs to one "
+            "group, or each of them to several"
+        )
+    if len(pairs) and several.all():
+        if apart := unbridged(pairs.groupby("speaker")["group"]):
+            raise UserError(apart)
+        owners = pairs["speaker"].factorize()[0].astype(np.int64)
     groups = tuple(sorted(pairs["group"].unique()))
     place = {name: index for index, name in enumerate(groups)}
-    return Speakers(tuple(pairs["speaker"]), groups, pairs["group"].map(place).to_numpy(dtype=np.int64))
+    codes = pairs["group"].map(place).to_numpy(dtype=np.int64)
+    return Speakers(tuple(pairs["speaker"]), groups, codes, owners)
+
+
+def unbridged(by_speaker: Iterable[tuple[Any, Iterable[str]]]) -> str | None:
+    """Why groups cannot be compared within speakers: two that no chain of speakers links; None where they can.
+
+    by_speaker: speakers with their groups. So it is with gender:emotion, where each speaker has emotions of one gender:
+    exchanging within speakers would test the emotion, and the score would hold the gender too.
+    """
+    linked: list[set[str]] = []
+    for _, groups in by_speaker:
+        own = set(groups)
+        touched = [found for found in linked if found & own]
+        linked = [found for found in linked if not found & own] + [own.union(*touched)]
+    if len(linked) < 2:
+        return None
+    one, other = sorted(min(found) for found in linked)[:2]
+    return (
+        f"no speaker has clips in '{one}' and in groups with '{other}', and each has several groups: compare by the "
+        "column that varies within speakers, or by the one that does not"
+    )
 
 
 def value_counts(frame: pd.DataFrame, speakers: Speakers) -> tuple[tuple[str, ...], Counts]:
@@ -125,12 +167,15 @@ def attributes_of(frame: pd.DataFrame) -> list[str]:
 
 
 def strata_codes(frame: pd.DataFrame, speakers: Speakers, columns: Sequence[str]) -> NDArray[np.int64] | None:
-    """Stratum (S,) of each speaker: the combination of the columns. None where there are no columns.
+    """Stratum (S,) of each unit: its speaker, where a speaker has several; else the combination of the columns. None
+    where there are no columns.
 
     columns: names of dimensions ("gender"), which the frame holds as group_gender.
 
     Raises UserError where the data lack a column, or where it varies within a speaker.
     """
+    if speakers.owners is not None:
+        return speakers.owners
     if not columns:
         return None
     for column in columns:

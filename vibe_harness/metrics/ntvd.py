@@ -32,6 +32,7 @@ from vibe_harness.stats.maximum import value_tests
 from vibe_harness.stats.ntvd import kept_values, published_ntvd, standardised_ntvd
 from vibe_harness.stats.permutation import STUDENTISED, PermutationTest, TestResult
 from vibe_harness.stats.values import Contributions, contributions
+from vibe_harness.stats.within import within_bracket
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,9 +56,12 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     test = permutation_test_with_level(
         tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed
     )
-    brackets = bracket(tables, speakers.codes, seed=settings.seed)
+    if speakers.owners is None:
+        brackets = bracket(tables, speakers.codes, seed=settings.seed)
+    else:
+        brackets = within_bracket(tables, speakers.codes, speakers.owners, seed=settings.seed)
+    permuted = permuted_words(speakers, settings)
     published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)
-    permuted = permuted_words(settings)
     whole = tested_score("ntvd", None, test.mean, test, permuted, brackets.mean)
     parts = [
         tested_score("ntvd", name, tested, test, permuted, part)
@@ -133,6 +137,8 @@ def _attribute_details(
     """Shares, which values carry the shift, and what the filter leaves out. attribute_p: adjusted within the task."""
     tables = [one.kept_counts for one in answers]
     found = [contributions(table, speakers.codes) for table in tables]
+    if speakers.owners is not None:  # their errors are those of separate speakers, which these units are not
+        found = [replace(own, errors=None) for own in found]
     value_p = value_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
     named = named_values(found, value_p, attribute_p)
     level = level_of_named(named)
@@ -197,8 +203,10 @@ def _balance_detail(balance: Balance) -> dict[str, Any]:
     }
 
 
-def permuted_words(settings: Settings) -> str:
+def permuted_words(speakers: Speakers, settings: Settings) -> str:
     """What is permuted within what, in words."""
+    if speakers.owners is not None:
+        return "groups within speakers"
     return "speakers" + (f" within {' and '.join(settings.speaker_strata)}" if settings.speaker_strata else "")
 
 

@@ -48,7 +48,7 @@ def refusal_ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     tested = test.attributes[0]
     if tested.value is None and totals.all() and len(speakers.groups) > 1:
         return [Score(metric="refusal_ntvd", value=0.0, detail=detail)]
-    score = tested_score("refusal_ntvd", None, tested, test, permuted_words(settings))
+    score = tested_score("refusal_ntvd", None, tested, test, permuted_words(speakers, settings))
     return [replace(score, detail={**score.detail, **detail})]
 
 

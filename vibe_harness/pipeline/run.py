@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -109,6 +110,7 @@ def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[ActiveRu
     spent: by runs of the same command, which share its limit.
     """
     folder, config = RunFolder(prepared.folder), prepared.config
+    new = not folder.path.exists()
     budget = Budget(config.max_requests, config.max_cost, prepared.plan.model.prices, spent=spent or Spent())
     with folder.locked():
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
@@ -116,7 +118,12 @@ def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[ActiveRu
         with requests_written(folder.requests, prepared.plan.requests()) as planned:
             folder.claim(prepared.asked, record_of(prepared, planned.digest))
         write_clips(folder.clips, prepared.plan.clips)
-        yield ActiveRun(prepared, folder, planned, FinalResponses(folder.responses, planned), budget)
+        try:
+            yield ActiveRun(prepared, folder, planned, FinalResponses(folder.responses, planned), budget)
+        except Exception:
+            if new and folder.is_blank():
+                shutil.rmtree(folder.path)  # a start that failed leaves nothing
+            raise
 
 
 def ask(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tasks: Sequence[Task]) -> None:

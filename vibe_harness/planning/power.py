@@ -14,7 +14,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.metrics.frame_counts import attributes_of, speakers_of, value_counts
 from vibe_harness.metrics.metric import strata_for
-from vibe_harness.planning.preflight_checks import check_groups
+from vibe_harness.planning.group_checks import check_groups, varies_within_speakers, without_small_groups
 from vibe_harness.records import Clip
 from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.power import Power, Simulator, detectable_shift, from_design, from_pilot
@@ -48,8 +48,14 @@ def task_power(
         raise UserError(f"'{task.name}' is a {task.card.kind} task, and this is about nTVD, which it does not have")
     known = {name for clip in corpus.clips for name in clip.groups}
     check_dimension(dimension, known, f"the corpus '{corpus.name}'")
-    check_groups(corpus, [task], [dimension], corpus.clips)
-    groups = groups_of(corpus.clips, dimension)
+    clips_asked, _ = without_small_groups(corpus, corpus.clips, [dimension])
+    check_groups(corpus, [task], [dimension], clips_asked)
+    groups = groups_of(clips_asked, dimension)
+    if varies_within_speakers(groups):
+        raise UserError(
+            f"--dimension {dimension}: every speaker has clips in several of its groups, and power is worked out for "
+            "groups of speakers alone"
+        )
     sizes, clips, strata = _speakers(groups, strata_for(dimension, corpus.speaker_strata))
     simulator = _from_pilot(task, pilot, dimension, sizes) if pilot else _from_design(task, sizes, clips, habit)
     return detectable_shift(simulator, strata, tau=tau, target=target, simulations=simulations, seed=seed)

@@ -10,14 +10,12 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.corpora.sampling import groups_of
 from vibe_harness.errors import UserError
 from vibe_harness.kinds.base import kind_of
-from vibe_harness.metrics.metric import strata_for
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.modality import Modality
 from vibe_harness.progress import Progress
-from vibe_harness.records import AnswerBy, CheckedClip, Clip, group_in
+from vibe_harness.records import AnswerBy, CheckedClip, Clip
 
 SHOWN = 20  # faults named in a message; the rest is counted
 
@@ -71,60 +69,6 @@ def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
             f"the model '{card.model}' ({card.id}) runs Python code from its repository: read it, then allow it with "
             "--trust-remote-code"
         )
-
-
-def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
-    """Raise UserError where groups cannot be compared.
-
-    So it is without a dimension, and as `groups_of` says. For tasks with free answers it is so too with one group, with
-    a group of a single speaker, and where a speaker stands in two groups, or in two strata within which speakers are
-    permuted.
-    """
-    if not dimensions:
-        meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
-        columns = sorted({name for clip in corpus.clips for name in clip.groups})
-        raise UserError(
-            f"the corpus '{corpus.name}' has no two groups in the dimensions of these tasks ({', '.join(meant)}): name "
-            f"one of its columns with --dimension ({', '.join(columns) or 'it has none'})"
-        )
-    shifting = [task for task in tasks if kind_of(task.card).free_text]
-    for dimension in dimensions:
-        if not any(group_in(clip.groups, dimension) for clip in clips):
-            raise UserError(
-                f"corpus '{corpus.name}': none of the {len(clips)} clips asked for has a group in the dimension "
-                f"'{dimension}': choose another --dimension or a higher --limit"
-            )
-        groups = groups_of(clips, dimension)
-        if not shifting:  # a choice task asks each voice in every order, and of any number of speakers
-            continue
-        compared = [clip for members in groups.values() for clip in members]
-        for column in (dimension, *strata_for(dimension, corpus.speaker_strata)):
-            _check_one_group_a_speaker(corpus, column, compared)
-        if len(groups) < 2:
-            raise UserError(
-                f"corpus '{corpus.name}': the dimension '{dimension}' has one group only ({next(iter(groups))}) among "
-                f"the {len(clips)} clips asked for, and two are needed: choose another --dimension or a higher --limit"
-            )
-        for group, members in sorted(groups.items()):
-            if len({clip.speaker for clip in members}) < 2:
-                raise UserError(
-                    f"corpus '{corpus.name}': the group '{group}' of '{dimension}' has one speaker only "
-                    f"({members[0].speaker}), so that voice and group cannot be told apart: add speakers, leave the "
-                    "group out of the manifest, or raise --limit"
-                )
-
-
-def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip]) -> None:
-    """Raise UserError for a speaker who stands in two groups of a column."""
-    found: dict[str, str] = {}
-    for clip in clips:
-        group = group_in(clip.groups, column) or "none"
-        if found.setdefault(clip.speaker, group) != group:
-            raise UserError(
-                f"corpus '{corpus.name}': speaker '{clip.speaker}' stands in two groups of '{column}' "
-                f"({found[clip.speaker]}, {group}; {clip.file}): a speaker belongs to one: choose another "
-                "--dimension, or mend the manifest"
-            )
 
 
 def check_metrics(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, open_backend, with_overrides
+from vibe_harness.backends.protocol import Opener, check_ready, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
-from vibe_harness.corpora.audio.check import check_clips, describe_faults
+from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
@@ -22,11 +22,11 @@ from vibe_harness.metrics.metric import Settings
 from vibe_harness.metrics.published import known_tests
 from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
+from vibe_harness.planning.group_checks import check_groups, without_small_groups
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import (
     check_answer_by,
     check_excludes,
-    check_groups,
     check_metrics,
     check_modality,
     check_rows,
@@ -39,6 +39,7 @@ from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.store.run_tables import clips_digest
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
+RUNS = Path("runs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +58,12 @@ class Prepared:
     opener: Opener = open_backend  # where engines are started
 
 
-def prepare(config: RunConfig, progress: Progress) -> list[Prepared]:
+def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> list[Prepared]:
     """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
 
-    Raises UserError for whatever would fail later.
+    to_run: it is run next, so that what the engines of the model and of the extractor lack is found before any clip is
+    decoded; but for a run that is there already, which may be complete and need neither. Raises UserError for whatever
+    would fail later, and EngineError where a server cannot be reached.
     """
     settings_of(config)
     opener_of(config.executor, config.executor_args)
@@ -89,7 +92,9 @@ def prepare(config: RunConfig, progress: Progress) -> list[Prepared]:
         output = None if config.output_path is None else Path(config.output_path)
         if output and len(chosen) > 1:
             output = output / corpus.name
-        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, progress))
+        engines = [model] if reader is None else [model, reader]
+        needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
+        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, progress))
     return prepared
 
 
@@ -101,25 +106,32 @@ def _prepare(
     corpus: Corpus,
     extractor: str,
     output: Path | None,
+    engines: Sequence[ModelCard],
     progress: Progress,
 ) -> Prepared:
     dimensions = choose_dimensions(config.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
     check_excludes(model, corpus, clips)
+    clips, few = without_small_groups(corpus, clips, dimensions)
     if config.limit is not None:
         clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
-    heard, bad = (
-        _heard(corpus, clips, model, config.skip_bad_clips, progress) if sound else (_worded(corpus, clips), {})
-    )
-    heard, bad = check_rows(tasks, corpus, model, heard, bad, config.skip_bad_clips, progress, sound=sound)
-    check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
-    wordless = [] if sound else [one.clip for one in heard if not one.clip.text]
-    if wordless:
-        raise UserError(
-            f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
-            f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
+    check_groups(corpus, tasks, dimensions, clips)
+    if not sound:
+        _check_words(corpus, clips)
+    as_written = _worded(corpus, clips)
+    rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
+    check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
+    for card in engines:
+        check_ready(card)
+    heard, bad = rows, bad_rows
+    if sound:
+        heard, bad = _heard(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
+        heard, bad = check_rows(
+            tasks, corpus, model, heard, {**bad_rows, **bad}, config.skip_bad_clips, progress, sound=True
         )
+        check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
+    bad |= {clip: BadAudio(Fault.FEW_SPEAKERS, reason) for clip, reason in few.items()}
     variants = {task.name: _variants(task, config.prompt_variant) for task in tasks}
     plan = Plan(model, tasks, variants, heard, config.seed, config.modality, config.answer_by)
     asked = run_identity(config, plan, corpus, extractor, index)
@@ -133,8 +145,20 @@ def _prepare(
         extractor=extractor,
         bad_clips=bad,
         opener=opener_of(config.executor, config.executor_args),
-        folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
+        folder=output or RUNS / f"{_stem(model, corpus)}{digest(asked, 8)}",
     )
+
+
+def _stem(model: ModelCard, corpus: Corpus) -> str:
+    """How the name of a run's folder begins."""
+    return f"{model.model}-{corpus.name[:40]}-"
+
+
+def _begun(model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
+    """Whether there is a run that this may be going on with: which one is not known before the clips are decoded."""
+    if output is not None:
+        return (output / "run.json").exists()
+    return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
 
 
 def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
@@ -247,11 +271,13 @@ def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
 
 
 def _heard(
-    corpus: Corpus, clips: Sequence[Clip], model: ModelCard, skip: bool, progress: Progress
+    corpus: Corpus, clips: Sequence[Clip], model: ModelCard, tasks: Sequence[Task], skip: bool, progress: Progress
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
     """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
     with progress.stage("checking clips", len(clips)) as tick:
         checked = [(clip, _within_limit(result, model)) for clip, result in check_clips(corpus, clips, tick)]
+    if not corpus.silence and any(kind_of(task.card).free_text for task in tasks):
+        checked = without_repeats(checked)
     faults = describe_faults(corpus, checked)
     bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(checked)):
@@ -263,6 +289,16 @@ def _heard(
         if isinstance(result, CheckedAudio)
     ]
     return heard, bad
+
+
+def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:
+    """Raise UserError where clips lack the words that are asked with in their place."""
+    wordless = [clip for clip in clips if not clip.text]
+    if wordless:
+        raise UserError(
+            f"--modality transcript: {len(wordless)} clips of '{corpus.name}' have no text in its manifest, "
+            f"{wordless[0].file} for one: add a column 'text', or ask the model itself with --modality cascade"
+        )
 
 
 def _worded(corpus: Corpus, clips: Sequence[Clip]) -> list[CheckedClip]:

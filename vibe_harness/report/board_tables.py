@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from vibe_harness.csv_sheets import inert_row
 from vibe_harness.report.board import Block, Board, Cell, Column, Row
 from vibe_harness.report.html import number, range_words
 from vibe_harness.report.relations import Beside, CorpusAgreement, TaskCorrelations, TauRow
@@ -33,14 +34,14 @@ def as_csv(board: Board) -> str:
                 if cell is None:
                     continue
                 low, high = cell.interval or (None, None)
-                writer.writerow([
+                writer.writerow(inert_row([
                     block.published or "measured", block.corpus, block.dimension, block.apart, row.model,
                     row.simulated, column.task, column.variant, column.digest, column.metric,
                     column.mean_over,
                     " ".join(column.common or cell.attributes), cell.value, cell.why, cell.at_least, cell.at_most, low,
                     high, cell.null_p95, cell.p_value, cell.adjusted_p, cell.permutations, cell.reliable,
                     cell.with_value, cell.mark,
-                ])  # fmt: skip
+                ]))  # fmt: skip
     return text.getvalue()
 
 

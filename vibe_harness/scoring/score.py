@@ -21,6 +21,8 @@ from vibe_harness.progress import Progress
 from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
 from vibe_harness.scoring.reliability import (
     COVERED,
+    SHOWN,
+    columns_with_groups,
     coverage_of,
     filter_warnings,
     missing_by_group,
@@ -206,9 +208,27 @@ def score_task(
         groups={name: coverage_of(covered[frame["group"] == name]) for name in sorted(frame["group"].unique())},
         without_value=float(without.mean()),
         reliable=not warnings,
-        warnings=[*warnings, *(_undefined_attributes(scores) if kind.free_text else [])],
+        warnings=[*warnings, *(_notes(frame, dimension, settings, scores) if kind.free_text else [])],
         scores=scores,
     )
+
+
+def _notes(frame: pd.DataFrame, dimension: str, settings: Settings, scores: Sequence[Score]) -> list[str]:
+    """What is to be said of scores that are reliable all the same."""
+    return [*_undefined_attributes(scores), *columns_with_groups(frame, dimension, settings), *_cells_left_out(scores)]
+
+
+def _cells_left_out(scores: Sequence[Score]) -> list[str]:
+    """A line where a stratum is left out of the evened-out distributions, since some group has no answer there."""
+    found: dict[str, float] = {}
+    for score in scores:
+        for cell, share in score.detail.get("cells_left_out", {}).items():
+            found[cell] = max(share, found.get(cell, 0.0))
+    if not found:
+        return []
+    named = ", ".join(f"'{cell}' ({share:.0%})" for cell, share in list(found.items())[:SHOWN])
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return [f"not every group has answers in {named}{more}: they are left out where strata are evened out"]
 
 
 def compute_metrics(

@@ -84,8 +84,19 @@ def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
+def check_is_file(path: Path) -> None:
+    """Raise UserError for what has a file's name and is none: a pipe is waited for, and a device has no end."""
+    try:
+        other = path.exists() and not path.is_file()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if other:
+        raise UserError(f"{path}: a pipe, a device or a folder, not a file: remove it")
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file. Raises UserError where it is missing or broken."""
+    check_is_file(path)
     try:
         return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except FileNotFoundError:

@@ -19,7 +19,7 @@ from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.modality import Modality
 from vibe_harness.records import AnswerBy
-from vibe_harness.store.atomic_files import checked_document, clear_aside, read_json, write_json
+from vibe_harness.store.atomic_files import check_is_file, checked_document, clear_aside, read_json, write_json
 
 FORMAT = 2
 
@@ -120,6 +120,7 @@ class RunFolder:
         lock = filelock.FileLock(self.path / ".lock", blocking=False)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            self._check_files()
             lock.acquire()
         except filelock.Timeout:
             raise UserError(
@@ -134,6 +135,11 @@ class RunFolder:
             yield
         finally:
             lock.release()
+
+    def is_blank(self) -> bool:
+        """Whether nothing was asked yet: neither an engine's check nor a request is kept."""
+        journals = (self.engines, self.transcriptions, self.responses, self.extractions)
+        return not any(path.exists() and path.stat().st_size for path in journals)
 
     def held(self) -> bool:
         """Whether another process works in the folder."""
@@ -178,6 +184,11 @@ class RunFolder:
             self.asked, {"format": FORMAT, "asked": dict(asked), "record": _RECORD.dump_python(record, mode="json")}
         )
 
+    def _check_files(self) -> None:
+        """Raise UserError where something else than a file has the name of one: see `check_is_file`."""
+        for path in (*self.summed(), self.sums, self.page, self.path / ".lock"):
+            check_is_file(path)
+
     def record(self) -> RunRecord:
         """What run.json says of the run. Raises UserError where there is none, or where another version wrote it."""
         data = self.read()
@@ -205,7 +216,9 @@ class RunFolder:
         if not found:
             inside = sorted(self.path.glob("*/run.json"))[:1]
             hint = "".join(f"; {found.parent} is one" for found in inside)
+            check_is_file(self.asked)
             raise UserError(f"{self.path}: not a run folder: it has no run.json{hint}")
+        self._check_files()
         data = read_json(self.asked)
         if not isinstance(data, dict) or not isinstance(data.get("asked"), dict) or "record" not in data:
             raise UserError(f"{self.asked}: not the record of a run")

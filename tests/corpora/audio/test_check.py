@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora.audio import check as checking
-from vibe_harness.corpora.audio.check import check_clips, describe_faults
+from vibe_harness.corpora.audio import check_files as checking
+from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, load_manifest
 
@@ -82,3 +83,51 @@ def test_one_sound_under_two_speakers_is_bad_in_both_places_and_silence_is_not(t
         write(path, np.zeros(16_000, np.float32))
     control = replace(corpus, silence=True)
     assert not any(isinstance(one, BadAudio) for _, one in check_clips(control, control.clips))
+
+
+def test_one_recording_twice_under_one_speaker_is_named_where_it_would_count_twice(tmp_path: Path) -> None:
+    for name, seed in (("a1", 1), ("a2", 2), ("a3", 1)):
+        write(tmp_path / f"{name}.wav", speechlike(seed=seed))
+    write(
+        tmp_path / "a4.flac", soundfile.read(tmp_path / "a2.wav", dtype="int16")[0], subtype="PCM_16"
+    )  # the same samples in another format
+    rows = "a1.wav,a,1\na2.wav,a,2\na3.wav,a,3\na4.flac,a,4\na1.wav,a,5\n"
+    (tmp_path / "manifest.csv").write_text("file,speaker,id\n" + rows, encoding="utf-8")
+    corpus = load_manifest(tmp_path / "manifest.csv")
+    checked = check_clips(corpus, corpus.clips)
+    assert not any(
+        isinstance(one, BadAudio) for _, one in checked
+    )  # in choice tasks one recording serves several items
+    reasons = {clip.id[-1]: getattr(one, "reason", "") for clip, one in without_repeats(checked)}
+    assert reasons["1"] == reasons["2"] == ""
+    assert "same sound as a1.wav" in reasons["3"] and "same sound as a2.wav" in reasons["4"]
+    assert reasons["5"] == ""  # the manifest itself names the file twice
+
+
+def test_a_file_that_has_not_changed_is_not_decoded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
+    for name, seed in (("a", 1), ("b", 2)):
+        write(tmp_path / "c" / f"{name}.wav", speechlike(seed=seed))
+    corpus = _corpus(tmp_path / "c", ["a.wav", "b.wav", "absent.wav"])
+    asked: list[str] = []
+    real = checking.check_audio
+    monkeypatch.setattr(checking, "check_audio", lambda path, silence: asked.append(path.name) or real(path, silence))
+    first = check_clips(corpus, corpus.clips)
+    assert asked == ["a.wav", "b.wav", "absent.wav"]
+    asked.clear()
+    assert check_clips(corpus, corpus.clips[:2]) == first[:2] and asked == []
+    write(tmp_path / "c" / "b.wav", speechlike(seconds=2.0, seed=3))
+    again = check_clips(corpus, corpus.clips)
+    assert asked == ["b.wav", "absent.wav"] and again[0] == first[0] and again[1] != first[1]
+    asked.clear()
+    control = replace(corpus, silence=True)
+    assert len(check_clips(control, control.clips)) == 3 and len(asked) == 3  # judged otherwise, and not kept
+
+
+def test_checks_that_cannot_be_kept_are_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be", encoding="utf-8")
+    monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
+    write(tmp_path / "c" / "a.wav", speechlike())
+    corpus = _corpus(tmp_path / "c", ["a.wav"])
+    for _ in range(2):
+        assert isinstance(check_clips(corpus, corpus.clips)[0][1], CheckedAudio)

@@ -15,7 +15,7 @@ from tests.corpora.sounds import speechlike, write
 from vibe_harness.corpora.card import Balance
 from vibe_harness.corpora.importers.base import IMPORTERS, Listing, counted
 from vibe_harness.corpora.importers.l2_arctic import FACTS
-from vibe_harness.corpora.prepare.select import balanced
+from vibe_harness.corpora.select import balanced
 from vibe_harness.errors import UserError
 
 

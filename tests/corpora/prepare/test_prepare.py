@@ -163,7 +163,10 @@ def test_what_cannot_be_prepared(tmp_path: Path) -> None:
             "corpus: mine\nversion: 1\ndescription: x\nimporter: crema-d\nselct: {}\n",
             "mine.yaml:5: unknown field 'selct'. Did you mean 'select'",
         ),
-        ("corpus: mine\nversion: 1\ndescription: x\n", "mine.yaml:1: name either an importer or a base"),
+        (
+            "corpus: mine\nversion: 1\ndescription: x\nbase: demo\nmanifest: m.csv\n",
+            "mine.yaml:1: name one of importer, base",
+        ),
         ("corpus: other\nversion: 1\ndescription: x\nbase: demo\n", "but its file is named 'mine'"),
         ("corpus: mine\nversion: 1\ndescription: x\nbase: demo\nbands: {age: [50, 30]}\n", "rising numbers"),
         ("corpus: mine\nversion: 1\ndescription: x\nbase: demo\nperturb: {}\n", "nothing is changed"),

@@ -48,13 +48,18 @@ class ChildEngine:
     extra: ClassVar[str]
     ahead: ClassVar[int] = 64  # requests given to the child beyond those it has answered
 
-    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        """Start the process and wait until the engine stands."""
-        for package in self.packages:
+    @classmethod
+    def check_ready(cls, card: ModelCard) -> None:
+        """Raise UserError where a package is missing."""
+        for package in cls.packages:
             if importlib.util.find_spec(package) is None:
                 raise UserError(
-                    f"the model '{card.model}' needs the package '{package}': pip install 'vibe-harness[{self.extra}]'"
+                    f"the model '{card.model}' needs the package '{package}': pip install 'vibe-harness[{cls.extra}]'"
                 )
+
+    def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
+        """Start the process and wait until the engine stands."""
+        self.check_ready(card)
         self.card = card
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()

@@ -40,6 +40,11 @@ class ServerEngine:
             self.close()
             raise
 
+    @classmethod
+    def check_ready(cls, card: ModelCard) -> None:
+        """Find the server and the model, and leave. Raises as opening does."""
+        cls(card, ()).close()
+
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
         """Answers as they finish, in any order. Raises EngineError where no request can be answered."""
         return self._dispatcher.run(requests, self._prepare, self._asked)

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from vibe_harness.corpora.audio.decode import LFS_ADVICE, BadAudio, CheckedAudio, Fault, check_audio
+from vibe_harness.corpora.audio.check_cache import check_remembered
+from vibe_harness.corpora.audio.check_files import check_files
+from vibe_harness.corpora.audio.decode import LFS_ADVICE, BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.records import Clip
 
 Checked = tuple[Clip, CheckedAudio | BadAudio]
-CORES = os.cpu_count() or 1
-_BATCH = 32  # files handed to a worker at once
-
-
-def check_files(paths: Sequence[Path], silence: bool = False) -> Iterator[CheckedAudio | BadAudio]:
-    """check_audio of each path, in order, by a thread a core: decoding and hashing run outside the interpreter."""
-    with ThreadPoolExecutor(CORES) as pool:
-        batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
-        for results in pool.map(lambda batch: [check_audio(path, silence) for path in batch], batches):
-            yield from results
 
 
 def check_clips(corpus: Corpus, clips: Sequence[Clip], tick: Callable[[int], object] = int) -> list[Checked]:
     """Each clip with its check, in the order given. A file that several clips name is decoded once.
 
     Clips of one sound that stand under several speakers are all bad: at most one of them says who speaks, and where
-    whole speakers are exchanged one person would count as two. tick: told of each clip that is done.
+    whole speakers are exchanged one person would count as two. tick: told of each clip that is done. A file that has
+    not changed since an earlier check of the corpus is not decoded again.
     """
     files = list(dict.fromkeys(clip.file for clip in clips))
     results: dict[str, CheckedAudio | BadAudio] = {}
-    coming = zip(files, check_files([corpus.root / file for file in files], corpus.silence), strict=True)
+    coming: Iterator[tuple[str, CheckedAudio | BadAudio]]
+    if corpus.silence:  # its clips are judged otherwise
+        coming = zip(files, check_files([corpus.root / file for file in files], silence=True), strict=True)
+    else:
+        coming = check_remembered(corpus.root, files)
     checked: list[Checked] = []
     for clip in clips:
         while clip.file not in results:
@@ -41,6 +35,7 @@ def check_clips(corpus: Corpus, clips: Sequence[Clip], tick: Callable[[int], obj
             results[file] = result
         checked.append((clip, results[clip.file]))
         tick(1)
+    next(coming, None)  # it keeps what it found when it is asked for more
     return checked if corpus.silence else _one_speaker_each(checked)
 
 
@@ -55,6 +50,26 @@ def _one_speaker_each(checked: Sequence[Checked]) -> list[Checked]:
             speaker, file = next(pair for pair in said[result.sha256].items() if pair[0] != clip.speaker)
             reason = f"the same sound as {file}, said to be of speaker '{speaker}', where this is '{clip.speaker}'"
             result = BadAudio(Fault.TWO_SPEAKERS, reason)
+        found.append((clip, result))
+    return found
+
+
+def without_repeats(checked: Sequence[Checked]) -> list[Checked]:
+    """The checks, where every further file of one sound under one speaker is bad: its answers would count twice.
+
+    For tasks that ask each clip once; in choice tasks one recording may serve several items. A file that a manifest
+    itself names in several rows stays: `corpus check` counts these.
+    """
+    first: dict[tuple[str, str], Clip] = {}
+    found: list[Checked] = []
+    for clip, result in checked:
+        if isinstance(result, CheckedAudio):
+            known = first.setdefault((result.sha256, clip.speaker), clip)
+            if known.file != clip.file:
+                reason = (
+                    f"the same sound as {known.file}, of the same speaker: it would count twice: remove one of the two"
+                )
+                result = BadAudio(Fault.REPEATED, reason)
         found.append((clip, result))
     return found
 

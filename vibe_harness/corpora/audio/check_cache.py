@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vibe_harness.corpora.audio.check import check_files
+from vibe_harness.corpora.audio.check_files import check_files
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.folders import data_folder
 
-VERSION = "1"  # of the checks: raised when they measure or judge otherwise
+VERSION = "2"  # of the checks: raised when they measure or judge otherwise
 _ABSENT = (-1, -1)
 _KEY = b"vibe_harness.checks"
 _FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type), "string") for field in
@@ -44,6 +48,26 @@ def check_cached(root: Path, files: Sequence[str], known: Mapping[str, Entry]) -
     results = check_files(list(stale.values()))
     for file in files:
         yield file, Entry(*stats[file], next(results)) if file in stale else known[file]
+
+
+def check_remembered(root: Path, files: Sequence[str]) -> Iterator[tuple[str, CheckedAudio | BadAudio]]:
+    """Each file below `root` with its check, in order; kept in the user's folder for the next command."""
+    folder = data_folder()
+    path = folder and folder / "checks" / f"{hashlib.sha256(_stamp(root)).hexdigest()[:16]}.parquet"
+    known = load_checks(path, root) if path else {}
+    found: dict[str, Entry] = {}
+    for file, entry in check_cached(root, files, known):
+        found[file] = entry
+        yield file, entry.result
+    if path and any(known.get(file) is not entry for file, entry in found.items()):
+        aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            save_checks(aside, root, {**known, **found})
+            aside.replace(path)
+        except (OSError, UnicodeEncodeError):  # a folder that takes no writes, a name that is not UTF-8
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
 
 
 def load_checks(path: Path, root: Path) -> dict[str, Entry]:

@@ -16,12 +16,14 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from vibe_harness.corpora.audio.truncation import HEAD, missing_bytes
+from vibe_harness.corpora.audio.container import HEAD, PROVEN, STREAMS, beyond_stream, extent
 from vibe_harness.errors import UserError
 from vibe_harness.records import Waveform
 
 SHORTEST_S = 0.1
 LOUDEST = 100.0  # of full scale: samples past it (40 dB over) are no audio at full scale 1 but, say, integers as floats
+UNKNOWN_FRAMES = 1 << 62  # libsndfile's count where a header tells none, as in a FLAC that was made in a pipe
+OPPOSITE = 0.1  # of the power that channels without any likeness keep in their mean: two at a correlation of -0.9
 LFS_ADVICE = "install git-lfs and run `git lfs pull` in the folder of the corpus"
 
 # When is a clip silent? By the level of 25 ms frames, full scale being 0 dB. In 239 real clips of four corpora the loud
@@ -45,13 +47,17 @@ class Fault(StrEnum):
     LFS_POINTER = "git-lfs pointer"
     UNREADABLE = "unreadable"
     TRUNCATED = "truncated"
+    UNDERSTATED = "header tells less"
     EMPTY = "empty"
     NOT_FINITE = "not finite"
     OUT_OF_SCALE = "out of scale"
     TOO_SHORT = "too short"
     SILENT = "silent"
+    OPPOSITE = "opposite channels"
     TWO_SPEAKERS = "under two speakers"
+    REPEATED = "twice"  # under one speaker
     TOO_LONG = "too long"  # for the model that is asked
+    FEW_SPEAKERS = "too few speakers"  # in its group, for the corpus card
     OPTIONS = "options"  # a row of a choice task whose options cannot be asked
 
 
@@ -173,20 +179,31 @@ def _decode_open(file: int) -> _Decoded | BadAudio:
         return BadAudio(Fault.EMPTY, "the file is empty (0 bytes)")
     if head.startswith(b"version https://git-lfs.github.com/spec/"):
         return BadAudio(Fault.LFS_POINTER, f"a git-lfs pointer, not audio: {LFS_ADVICE}")
-    lacking = missing_bytes(file, head, size)
+    told = extent(file, head, size)
     os.lseek(file, 0, os.SEEK_SET)
     try:  # by descriptor, so that the content alone decides what it is, and not the name
         with soundfile.SoundFile(file, closefd=False) as audio:
             promised, rate, channels = audio.frames, audio.samplerate, audio.channels
             kind, subtype = audio.format, audio.subtype
+            if promised >= UNKNOWN_FRAMES:
+                return BadAudio(Fault.UNREADABLE, "its header does not tell its length: convert it to WAV")
             samples = _samples(audio, subtype)
+            beyond = beyond_stream(file, size) if kind in STREAMS else told.beyond
     except soundfile.SoundFileError as error:
         words = str(error).split(": ", 1)[-1].rstrip(".")
         return BadAudio(Fault.UNREADABLE, f"cannot be decoded as audio: {words}")
+    if kind not in PROVEN:
+        return BadAudio(Fault.UNREADABLE, f"a file of the format {kind}, in which a cut is not seen: convert it to WAV")
     # An MP3 header may promise up to a percent more than it holds; libsndfile stops short where the data end.
-    if lacking or len(samples) < 0.97 * promised:
-        how = f"{lacking:,} bytes" if lacking else f"{(promised - len(samples)) / rate:.2f} s"
+    if told.lacking or len(samples) < 0.97 * promised:
+        how = f"{told.lacking:,} bytes" if told.lacking else f"{(promised - len(samples)) / rate:.2f} s"
         return BadAudio(Fault.TRUNCATED, f"cut off: {how} fewer than its header promises; fetch it again")
+    if beyond:
+        return BadAudio(
+            Fault.UNDERSTATED,
+            f"its header tells of {len(samples) / rate:.2f} s, and {beyond:,} bytes of the file lie beyond: convert it "
+            "anew from the original",
+        )
     if not len(samples):
         return BadAudio(Fault.EMPTY, "holds no samples")
     if subtype in ("FLOAT", "DOUBLE") and LOUDEST < (peak := float(max(samples.max(), -samples.min()))) < math.inf:
@@ -200,6 +217,11 @@ def _decode_open(file: int) -> _Decoded | BadAudio:
         if bad:
             return BadAudio(Fault.NOT_FINITE, f"holds {bad:,} samples that are NaN or infinite")
     mono: NDArray[np.float32] = samples if channels == 1 else samples.mean(axis=1, dtype=np.float32)
+    if channels > 1 and _cancels(samples, mono):
+        return BadAudio(
+            Fault.OPPOSITE,
+            f"its {channels} channels are opposite and cancel in their mean (one is inverted): keep one of them",
+        )
     return _Decoded(Waveform(mono, rate), total / samples.size, channels, kind, subtype)
 
 
@@ -214,6 +236,14 @@ def _samples(audio: Any, subtype: str) -> NDArray[np.float32]:
     else:
         samples = audio.read(dtype="float32")
     return samples
+
+
+def _cancels(samples: NDArray[np.float32], mono: NDArray[np.float32]) -> bool:
+    """Whether the channels take each other away: of N channels without any likeness 1/N of the power remains."""
+    power = float(samples.var(axis=0, dtype=np.float64).mean())
+    return (
+        power > 10 ** (SILENT_BELOW_DB / 10) and float(mono.var(dtype=np.float64)) * samples.shape[1] < OPPOSITE * power
+    )
 
 
 def _frame_power(decoded: _Decoded) -> NDArray[np.float32]:

@@ -25,6 +25,7 @@ from vibe_harness.corpora.card import CorpusCard
 from vibe_harness.corpora.importers.base import LeftOut
 from vibe_harness.corpora.manifest import METADATA, Corpus
 from vibe_harness.corpora.prepare.data_card import data_card
+from vibe_harness.csv_sheets import inert_row
 from vibe_harness.errors import UserError
 
 MANIFEST, LEFT_OUT, DATA_CARD, CHECKS, AUDIO = (
@@ -90,7 +91,7 @@ def _write_left_out(path: Path, left_out: Sequence[LeftOut]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["file", "why", "detail"])
-        writer.writerows((one.file, one.why, one.detail) for one in left_out)
+        writer.writerows(inert_row((one.file, one.why, one.detail)) for one in left_out)
 
 
 def read_left_out(folder: Path) -> list[LeftOut]:
@@ -136,6 +137,9 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
         "silence": corpus.silence,
         "speaker_strata": {name: list(columns) for name, columns in corpus.speaker_strata.items()},
         "strata": list(corpus.strata),
+        "named_groups": {name: list(groups) for name, groups in corpus.named_groups.items()},
+        "distinct_speakers": list(corpus.distinct_speakers),
+        "min_speakers": corpus.min_speakers,
     }
     metadata = {METADATA: json.dumps(facts, ensure_ascii=False)}
     pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import soundfile
 
-from vibe_harness.corpora.audio.check import CORES
+from vibe_harness.corpora.audio.check_files import CORES
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, check_audio, decode
 from vibe_harness.corpora.card import Perturbation
 from vibe_harness.corpora.prepare.perturb import perturbed

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.cards.digest import digest
+from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.audio.check import describe_faults
 from vibe_harness.corpora.audio.check_cache import Entry, check_cached, load_checks
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
@@ -20,12 +21,13 @@ from vibe_harness.corpora.card import CorpusCard, Perturbation
 from vibe_harness.corpora.importers.base import IMPORTERS, LeftOut, Listing, counted
 from vibe_harness.corpora.importers.hub import stream
 from vibe_harness.corpora.importers.sources import disk_error, open_source
-from vibe_harness.corpora.manifest import Corpus, Links
+from vibe_harness.corpora.manifest import Corpus, Links, load_manifest
+from vibe_harness.corpora.own_card import check_columns, manifest_of
 from vibe_harness.corpora.prepare.folder import AUDIO, CHECKS, Prepared, locked, write_folder
 from vibe_harness.corpora.prepare.perturb import swap_speakers
 from vibe_harness.corpora.prepare.perturbed_files import perturb_files
-from vibe_harness.corpora.prepare.select import add_bands, keep_where, select, without_duplicates
 from vibe_harness.corpora.registry import find_corpus
+from vibe_harness.corpora.select import add_bands, keep_where, select, without_duplicates
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
@@ -73,15 +75,16 @@ def _remove(entries: set[Path]) -> None:
 
 
 def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage) -> Prepared:
-    listing, facts = _listing(card, source, folder / AUDIO, stage)
+    listing, facts = _listing(card, card_path, source, folder / AUDIO, stage)
     _check_unique(listing.clips)
+    _check_card(card, card_path, listing)
     clips, left_out = _within(listing.root, add_bands(listing.clips, card.bands))
     clips, fallen = keep_where(clips, card.select.where)
     left_out += [*listing.left_out, *fallen]
     checks = _checked(listing.root, clips, folder, stage)
     clips, audio, bad = _usable(card, listing.root, clips, checks)
     left_out += bad
-    if card.importer and card.select.drop_copies:
+    if card.base is None and card.select.drop_copies:
         clips, copies = without_duplicates(clips, {file: one.sha256 for file, one in audio.items()})
         left_out += copies
     clips, fallen = select(clips, card.select, card_path.parent)
@@ -103,14 +106,23 @@ def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path
     notes = [*facts.get("notes", ()), *listing.notes, *_absent_groups(card, clips)]
     corpus = Corpus(
         card.corpus, root.resolve(), tuple(clips), facts["licence"], facts["synthetic"], tuple(notes),
-        bool(card.perturb and card.perturb.silence), card.speaker_strata, card.strata,
+        bool(card.perturb and card.perturb.silence), card.speaker_strata, card.strata, card.groups,
+        tuple(card.distinct_speakers), card.select.min_speakers,
     )  # fmt: skip
     prepared = Prepared(folder, corpus, audio, left_out)
     write_folder(card, prepared, checks, listing.root)
     return prepared
 
 
-def _listing(card: CorpusCard, source: str | None, audio: Path, stage: Stage) -> tuple[Listing, dict[str, Any]]:
+def _check_card(card: CorpusCard, path: Path, listing: Listing) -> None:
+    """Raise CardError for columns that the card names and its own manifest lacks."""
+    if card.of_own:
+        check_columns(read_card(path), card, Corpus(card.corpus, listing.root, tuple(listing.clips)))
+
+
+def _listing(
+    card: CorpusCard, card_path: Path, source: str | None, audio: Path, stage: Stage
+) -> tuple[Listing, dict[str, Any]]:
     """The clips to choose from, and what is known of all: licence, synthetic, notes.
 
     audio: the folder below which what is unpacked or streamed goes, to a folder of its own for each source.
@@ -122,6 +134,12 @@ def _listing(card: CorpusCard, source: str | None, audio: Path, stage: Stage) ->
         clips = [replace(clip, id=f"{card.corpus}/{clip.id.removeprefix(base.name + '/')}") for clip in base.clips]
         notes = list(base.notes) + ([_described(card.perturb)] if card.perturb else [])
         return Listing(base.root, clips), {"licence": base.licence, "synthetic": base.synthetic, "notes": notes}
+    if card.of_own:
+        if source:
+            raise UserError(f"corpus '{card.corpus}' is made from its manifest: leave --source out")
+        own = load_manifest(manifest_of(card_path), card.corpus, card.distinct_speakers)
+        notes = list(own.notes) + ([_described(card.perturb)] if card.perturb else [])
+        return Listing(own.root, list(own.clips)), {"licence": own.licence, "synthetic": own.synthetic, "notes": notes}
     importer = IMPORTERS.get(card.importer or "")
     facts = {"licence": importer.licence, "synthetic": importer.synthetic}
     if not source:

@@ -7,8 +7,8 @@ import pytest
 
 from vibe_harness.corpora.card import Balance, Selection
 from vibe_harness.corpora.importers.base import counted
-from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
-from vibe_harness.corpora.prepare.select import add_bands, balanced, keep_where, select, without_duplicates
+from vibe_harness.corpora.lexicon import load_lexicon, words_found
+from vibe_harness.corpora.select import add_bands, balanced, keep_where, select, without_duplicates
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
 from vibe_harness.records import Clip

@@ -13,8 +13,9 @@ from pathlib import Path
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.paths import find_file
 from vibe_harness.corpora.card import Balance, Selection
+from vibe_harness.corpora.group_names import is_placeholder
 from vibe_harness.corpora.importers.base import LeftOut
-from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
+from vibe_harness.corpora.lexicon import load_lexicon, words_found
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean
@@ -22,22 +23,38 @@ from vibe_harness.registry import did_you_mean
 Kept = tuple[list[Clip], list[LeftOut]]
 
 
-def add_bands(clips: Sequence[Clip], bands: Mapping[str, Sequence[int]]) -> list[Clip]:
-    """The clips with a further group for each banded column: age 34 of bands [30, 50] -> age_group "30 to 49"."""
+def add_bands(clips: Sequence[Clip], bands: Mapping[str, Sequence[int] | Mapping[str, Sequence[int]]]) -> list[Clip]:
+    """The clips with a further group for each banded column: age 34 of bands [30, 50] -> age_group "30 to 49".
+
+    A number counts by its whole part, as ages do: 29.5 is 29. One in no band has no group there, as one that is not
+    known has not. Raises UserError for words where a number is needed.
+    """
     done = list(clips)
-    for column, starts in bands.items():
-        names = [f"under {starts[0]}"]
-        names += [f"{low} to {high - 1}" for low, high in pairwise(starts)]
-        names.append(f"{starts[-1]} and over")
+    for column, wanted in bands.items():
+        band_of = _named_band(wanted) if isinstance(wanted, Mapping) else _band_from(wanted)
         for index, clip in enumerate(done):
+            word = clip.groups.get(column, "")
             try:
-                number = float(clip.groups[column])
-            except (KeyError, ValueError):
+                number = float(word)
+            except ValueError:
+                if word and not is_placeholder(word):
+                    raise UserError(f"bands: {clip.file} has the {column} '{word}', which is no number") from None
                 continue
-            if not math.isfinite(number):  # "NaN" is how data frames write that it is not known
-                continue
-            done[index] = replace(clip, groups={**clip.groups, f"{column}_group": names[bisect_right(starts, number)]})
+            band = band_of(number) if math.isfinite(number) else None
+            if band is not None:
+                done[index] = replace(clip, groups={**clip.groups, f"{column}_group": band})
     return done
+
+
+def _band_from(starts: Sequence[int]) -> Callable[[float], str | None]:
+    names = [f"under {starts[0]}"]
+    names += [f"{low} to {high - 1}" for low, high in pairwise(starts)]
+    names.append(f"{starts[-1]} and over")
+    return lambda number: names[bisect_right(starts, number)]
+
+
+def _named_band(bands: Mapping[str, Sequence[int]]) -> Callable[[float], str | None]:
+    return lambda number: next((n for n, (first, last) in bands.items() if first <= math.floor(number) <= last), None)
 
 
 def keep_where(clips: Sequence[Clip], where: Mapping[str, Sequence[str]]) -> Kept:
