@@ -22,7 +22,7 @@ from tests.choice_corpora import quiz
 from tests.command_line import QuickCommand, tone
 from tests.loopback import Loopback
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.csv_sheets import inert, inert_row
+from vibe_harness.csv_sheets import escape_formula, inert_row
 from vibe_harness.errors import UserError
 from vibe_harness.store.checksums import write_sums
 from vibe_harness.store.run_folder import RunFolder
@@ -237,10 +237,10 @@ def test_no_cell_of_a_leaderboard_is_a_formula_and_no_name_moves_the_terminal(vi
 
 @pytest.mark.parametrize("mark", ["=", "+", "-", "@", "\t", "\r", " =", "\uff1d", "\x1b="])
 def test_cells_of_words_are_words(mark):
-    cell = inert(f"{mark}1+1")
+    cell = escape_formula(f"{mark}1+1")
     assert cell.startswith(("'", "\\x1b")), cell
     assert inert_row([f"{mark}x", -1.5, None, True])[1:] == [-1.5, None, True]
-    assert inert("caf\u00e9 \u0627 \U0001f469\u200d\U0001f52c\n= no formula") == (
+    assert escape_formula("caf\u00e9 \u0627 \U0001f469\u200d\U0001f52c\n= no formula") == (
         "caf\u00e9 \u0627 \U0001f469\u200d\U0001f52c\n= no formula"
     )
 

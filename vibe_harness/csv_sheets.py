@@ -15,7 +15,7 @@ _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(1, 32), *range(127, 160)
 }
 
 
-def inert(text: str) -> str:
+def escape_formula(text: str) -> str:
     """The text with an apostrophe ahead where a spreadsheet would run it as a formula, without NUL, and with what a
     terminal would obey (ESC and its kind) in words."""
     text = text.translate(_CONTROLS)
@@ -23,8 +23,8 @@ def inert(text: str) -> str:
 
 
 def inert_row(cells: Iterable[object]) -> list[object]:
-    """The cells of a row, `inert` where they are words."""
-    return [inert(cell) if isinstance(cell, str) else cell for cell in cells]
+    """The cells of a row, `escape_formula` where they are words."""
+    return [escape_formula(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def filled_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -10,7 +10,7 @@ import pytest
 
 from vibe_harness.backends.guards import HOPELESS_AFTER, Budget, FailureGuard
 from vibe_harness.errors import EngineError
-from vibe_harness.pipeline.generate import Asked, generate
+from vibe_harness.pipeline.generate import GenerationCounts, generate
 from vibe_harness.records import Generation, Outcome, Request, Response
 from vibe_harness.store.request_ids import RequestTable
 from vibe_harness.store.responses import FinalResponses
@@ -39,7 +39,7 @@ class Answering:
         pass
 
 
-def asked(path: Path, failing: set[str]) -> Asked:
+def asked(path: Path, failing: set[str]) -> GenerationCounts:
     finals = FinalResponses(path, RequestTable((request.id, request.key) for request in REQUESTS))
     return generate(REQUESTS, finals, Answering(failing), lambda steps: None, Budget())
 
@@ -47,8 +47,8 @@ def asked(path: Path, failing: set[str]) -> Asked:
 def test_what_failed_for_good_ends_the_second_start_as_it_ended_the_first(tmp_path: Path) -> None:
     path = tmp_path / "responses.jsonl"
     assert (asked(path, FAILING).requests, asked(path, FAILING).requests) == (200, 67)
-    assert replace(asked(path, set()), first_error=None) == Asked(67, 0)
-    assert asked(path, FAILING) == Asked()
+    assert replace(asked(path, set()), first_error=None) == GenerationCounts(67, 0)
+    assert asked(path, FAILING) == GenerationCounts()
 
 
 def test_a_server_gone_for_good_ends_a_start_also_where_some_had_failed_before(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from vibe_harness.metrics.frame_counts import attributes_of, speakers_of, value_counts
 from vibe_harness.stats.draws import ALIKE
-from vibe_harness.store.results import Results, TaskResult, read_scored
+from vibe_harness.store.results import Results, TaskResult, read_verified_results
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.store.run_tables import read_frame
 
@@ -45,7 +45,7 @@ def test_names(results: Results) -> tuple[str, ...]:
 
 def tests_used(folder: RunFolder) -> TestsUsed:
     """The tests of a run, and where the earlier one was wrong. Raises UserError for what is no finished run."""
-    results = read_scored(folder)
+    results = read_verified_results(folder)
     affected = []
     for task in results.tasks:
         if test_of(task) == EARLIER and (spread := _spread(folder, task)) > ALIKE:

@@ -83,7 +83,7 @@ class FailureGuard:
             raise EngineError(f"{HOPELESS_AFTER} requests in a row failed, the last with: {error}")
 
 
-def watched(
+def enforce_limits(
     backend: Backend, requests: Iterable[Request], budget: Budget, served: str | None = None
 ) -> Iterator[Response]:
     """The backend's answers, as long as one model gives them and the budget lasts.

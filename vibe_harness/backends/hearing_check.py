@@ -24,13 +24,15 @@ SILENCE = "silence"
 
 
 @dataclass(frozen=True)
-class Heard:
+class HearingAnswers:
     """What the model wrote for each clip, by clip id, and for silence; for the run's record."""
 
     answers: dict[str, str]
 
 
-def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, Callable[[], Waveform]]]) -> Heard:
+def check_hearing(
+    backend: Backend, card: ModelCard, clips: Sequence[tuple[str, Callable[[], Waveform]]]
+) -> HearingAnswers:
     """Ask what was said in each of `clips` (id, decoder), which should differ in their words, and in silence.
 
     At least two clips; three are plenty. Raises EngineError where all answers are the same: the model does not hear,
@@ -66,7 +68,7 @@ def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, 
         )
     if question:
         _check_allowed(card, question.answers, answers)
-    return Heard(answers)
+    return HearingAnswers(answers)
 
 
 def _check_allowed(card: ModelCard, allowed: Sequence[str], answers: dict[str, str]) -> None:

@@ -40,7 +40,7 @@ def _starts_or_named(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
 Bands = Annotated[list[int] | dict[Column, Band], WrapValidator(_starts_or_named)]
 
 
-class Balance(Card):
+class Balancing(Card):
     """As many speakers of each group, within each group of another column."""
 
     column: Column = Field(description="the groups to make equal: gender")
@@ -58,7 +58,7 @@ class Selection(Card):
     lexicon: FilePath | None = Field(None, description="word list beside the card: sentences with one of them fall")
     shared_sentences: bool = Field(False, description="only sentences that every speaker has")
     sentences: int | None = Field(None, ge=1, description="how many of these, drawn by the seed; more keep the fewer")
-    balance: Balance | None = None
+    balance: Balancing | None = None
     min_speakers: int = Field(1, ge=1, description="clips of groups with fewer fall, in the dimension that is compared")
     seed: int = 0
 

@@ -75,12 +75,12 @@ def check_columns(source: CardSource, card: CorpusCard, corpus: Corpus) -> None:
     faults = Faults()
     for keys, column in card.columns:
         if column not in have:
-            with faults.at(source.place(keys)):
+            with faults.at(source.location(keys)):
                 raise UserError(
                     f"{'.'.join(keys)}: the manifest has no column '{column}', or it is empty. "
                     f"{did_you_mean(column, have)}"
                 )
-    faults.tell()
+    faults.raise_if_any()
 
 
 def _carded(source: CardSource, card: CorpusCard, manifest: Path) -> Corpus:

@@ -77,7 +77,7 @@ def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str
                 check_group_names(dimension, words_of(clips, dimension), corpus.named_groups)
             if free_text:  # a choice task asks each voice in every order, and of any number of speakers
                 _check_shift(corpus, dimension, groups, faults)
-    faults.tell()
+    faults.raise_if_any()
 
 
 def varies_within_speakers(groups: dict[str, list[Clip]]) -> bool:

@@ -30,7 +30,7 @@ from vibe_harness.scoring.reliability import (
     missing_values,
 )
 from vibe_harness.stats.level import TOO_OFTEN
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
@@ -260,7 +260,7 @@ def _write_traces(folder: RunFolder, traces: Sequence[str]) -> None:
     if not traces:
         path.unlink(missing_ok=True)
         return
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_text("\n".join(traces), encoding="utf-8")
 
 

@@ -83,7 +83,7 @@ def read_extractions(path: Path) -> Iterator[StoredExtraction]:
     return read_journal(path, decode_extraction)
 
 
-def extracted(path: Path) -> tuple[Ids, set[str]]:
+def completed_keys(path: Path) -> tuple[Ids, set[str]]:
     """Keys of the extractions that a file holds: of those that succeeded, and of those that only failed."""
     failed: set[str] = set()
 

@@ -15,7 +15,7 @@ from typing import Any
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.audio.check import describe_faults
-from vibe_harness.corpora.audio.check_cache import Entry, check_cached, load_checks
+from vibe_harness.corpora.audio.check_cache import CachedCheck, check_cached, load_checks
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.card import CorpusCard, Perturbation
 from vibe_harness.corpora.importers.base import IMPORTERS, LeftOut, Listing, counted
@@ -23,7 +23,7 @@ from vibe_harness.corpora.importers.hub import stream
 from vibe_harness.corpora.importers.sources import disk_error, open_source
 from vibe_harness.corpora.manifest import Corpus, Links, load_manifest
 from vibe_harness.corpora.own_card import check_columns, manifest_of
-from vibe_harness.corpora.prepare.folder import AUDIO, CHECKS, Prepared, locked, write_folder
+from vibe_harness.corpora.prepare.folder import AUDIO, CHECKS, PreparedCorpus, locked, write_folder
 from vibe_harness.corpora.prepare.perturb import swap_speakers
 from vibe_harness.corpora.prepare.perturbed_files import perturb_files
 from vibe_harness.corpora.registry import find_corpus
@@ -40,7 +40,9 @@ def _unseen(name: str, total: int) -> Iterator[Callable[[int], None]]:
     yield lambda steps: None
 
 
-def prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage = _unseen) -> Prepared:
+def prepare(
+    card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage = _unseen
+) -> PreparedCorpus:
     """Import, check, select and, where the card says so, perturb; then write the folder, each file whole or not at all.
 
     source: a folder, a zip, or a hub id, for cards with an importer; None for cards with a base.
@@ -74,7 +76,7 @@ def _remove(entries: set[Path]) -> None:
             entry.unlink()
 
 
-def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage) -> Prepared:
+def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage) -> PreparedCorpus:
     listing, facts = _listing(card, card_path, source, folder / AUDIO, stage)
     _check_unique(listing.clips)
     _check_card(card, card_path, listing)
@@ -109,7 +111,7 @@ def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path
         bool(card.perturb and card.perturb.silence), card.speaker_strata, card.strata, card.groups,
         tuple(card.distinct_speakers), card.select.min_speakers,
     )  # fmt: skip
-    prepared = Prepared(folder, corpus, audio, left_out)
+    prepared = PreparedCorpus(folder, corpus, audio, left_out)
     write_folder(card, prepared, checks, listing.root)
     return prepared
 
@@ -195,7 +197,7 @@ def _further(clips: Sequence[Clip]) -> list[str]:
     return sorted({column for clip in clips for column in clip.groups if column.endswith("_file")})
 
 
-def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> dict[str, Entry]:
+def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> dict[str, CachedCheck]:
     further = _further(clips)
     files = list(dict.fromkeys(file for clip in clips for file in _files_of(clip, further)))
     checks = {}
@@ -207,7 +209,7 @@ def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> d
 
 
 def _usable(
-    card: CorpusCard, root: Path, clips: Sequence[Clip], checks: Mapping[str, Entry]
+    card: CorpusCard, root: Path, clips: Sequence[Clip], checks: Mapping[str, CachedCheck]
 ) -> tuple[list[Clip], dict[str, CheckedAudio], list[LeftOut]]:
     """Clips all of whose audio can be used. Raises UserError where none can, or most are git-lfs pointers."""
     kept: list[Clip] = []
