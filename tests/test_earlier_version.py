@@ -10,7 +10,7 @@ import pytest
 import vibe_harness
 from tests.support import ROOT
 from vibe_harness.errors import UserError
-from vibe_harness.store.results import read_scored
+from vibe_harness.store.results import read_verified_results
 from vibe_harness.store.run_folder import RunFolder
 
 
@@ -25,7 +25,7 @@ def old(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", ["advisory", "biasinear", "voices/simulated/demo/advisory"])
 def test_its_scores_are_read_and_made_anew(old, name):
     folder = RunFolder(old / name)
-    before = read_scored(folder)
+    before = read_verified_results(folder)
     after = vibe_harness.score(folder.path, tau=before.tau, permutations=before.permutations)
     scores = [{(t.dimension, s.metric, s.attribute): s.value for t in one.tasks for s in t.scores}
               for one in (before, after)]  # fmt: skip
@@ -42,7 +42,7 @@ def test_it_is_compared_and_stands_on_a_leaderboard(old):
 
 
 def test_a_format_that_is_not_known_is_refused_by_name(old):
-    path = RunFolder(old / "advisory").asked
+    path = RunFolder(old / "advisory").run_json
     data = json.loads(path.read_text(encoding="utf-8"))
     for number in (1, 99):
         path.write_text(json.dumps({**data, "format": number}), encoding="utf-8")

@@ -18,22 +18,22 @@ from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
-from vibe_harness.store.results import Results, keep_results
+from vibe_harness.store.results import Results, write_results
 from vibe_harness.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from vibe_harness.analysis.compare import RunComparison
-    from vibe_harness.analysis.run_check import Checked as CheckedRun
-    from vibe_harness.authoring.checking import Checked
+    from vibe_harness.analysis.run_check import RunCheck
+    from vibe_harness.authoring.checking import CheckedTask
     from vibe_harness.authoring.values import RunValues
     from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio
     from vibe_harness.corpora.manifest import Corpus
     from vibe_harness.records import Clip
-    from vibe_harness.speech_sets.building import Built
+    from vibe_harness.speech_sets.building import BuiltSpeechSet
     from vibe_harness.stats.power import Power
-    from vibe_harness.studies.study import Progressed
+    from vibe_harness.studies.study import CellProgress
     from vibe_harness.validation.results import Validation
     from vibe_harness.validation.sample import Sample
 
@@ -74,7 +74,7 @@ def evaluate(config: RunConfig) -> list[Results]:
 
 def run_study(
     study: str | Path, output_path: str | Path | None = None, progress: Progress | None = None
-) -> list[Progressed]:
+) -> list[CellProgress]:
     """Run what is missing of the study in a file, as `vibe-harness study` does. Returns how far each cell has come."""
     from vibe_harness.studies.study import cells_of, progress_of, read_study
     from vibe_harness.studies.study_folder import StudyFolder, run_cells
@@ -115,7 +115,7 @@ def score(
     shown = folder.page.is_file()
     with folder.locked():
         results = score_run(folder, settings, _several(dimensions), progress or Progress())
-        keep_results(folder, results)
+        write_results(folder, results)
     if shown:
         write_report(run, progress=progress)
     return results
@@ -189,7 +189,7 @@ def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutation
     return compare_runs(Path(before), Path(after), tau=tau, permutations=permutations)
 
 
-def check_run(run: str | Path, *, trust_remote_code: bool = False, progress: Progress | None = None) -> CheckedRun:
+def check_run(run: str | Path, *, trust_remote_code: bool = False, progress: Progress | None = None) -> RunCheck:
     """Whether a run folder is whole; see `vibe_harness.analysis.run_check.check_run`."""
     from vibe_harness.analysis import run_check
 
@@ -223,7 +223,7 @@ def power(
     }  # fmt: skip
 
 
-def check_tasks(asked: Sequence[str | Path], include_path: Sequence[str | Path] = ()) -> list[Checked]:
+def check_tasks(asked: Sequence[str | Path], include_path: Sequence[str | Path] = ()) -> list[CheckedTask]:
     """What a run with task cards would trip over; see `vibe_harness.authoring.checking.check_tasks`."""
     from vibe_harness.authoring import checking
 
@@ -368,7 +368,7 @@ def score_judgments(
 
 def make_speech_set(
     card: str | Path, output: str | Path, include_path: Sequence[str | Path] = (), progress: Progress | None = None
-) -> Built:
+) -> BuiltSpeechSet:
     """Make a spoken question set from text by a card, as `vibe-harness speech-set` does; goes on in `output`."""
     from vibe_harness.speech_sets.building import build
     from vibe_harness.speech_sets.card import load_speech_set

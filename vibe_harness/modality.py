@@ -15,6 +15,6 @@ def in_words(words: str, prompt: str) -> str:
     return _IN_WORDS.format(words=" ".join(words.split()), prompt=prompt)
 
 
-def how_heard(modality: Modality) -> str:
+def modality_identity(modality: Modality) -> str:
     """What of the modality can change an answer: part of every request's id."""
     return f"{modality}\n{TRANSCRIBE}\n{TRANSCRIPTION_TOKENS}\n{_IN_WORDS}" if modality == "cascade" else modality

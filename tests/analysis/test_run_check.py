@@ -14,7 +14,7 @@ import pytest
 
 from tests.run_folders import RUN, lines, rewrite, with_field
 from vibe_harness.store.checksums import write_sums
-from vibe_harness.store.results import keep_results, read_results
+from vibe_harness.store.results import read_results, write_results
 from vibe_harness.store.run_folder import RunFolder
 
 CHANGED = ": not as when the run was scored"
@@ -197,7 +197,7 @@ def test_a_page_of_other_scores_goes_where_no_new_one_is_written(ran, monkeypatc
     page = ran.folder / "out" / "report.html"
     score = ("--tau", "3", "--permutations", "19")
     folder = RunFolder(ran.folder / "out")
-    keep_results(folder, read_results(folder.results))
+    write_results(folder, read_results(folder.results))
     assert page.exists()  # nothing has changed
     rewrite(folder.engines, lambda records: [*records, records[0]])
     monkeypatch.setattr("vibe_harness.api.write_report", lambda *_, **__: None)

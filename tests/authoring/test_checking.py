@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.corpora import layouts
-from vibe_harness.authoring.checking import Checked, check_tasks
+from vibe_harness.authoring.checking import CheckedTask, check_tasks
 from vibe_harness.authoring.skeletons import new_task
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.corpora.importers.base import IMPORTERS
@@ -22,7 +22,7 @@ def own(tmp_path: Path) -> Path:
     return tmp_path / "own"
 
 
-def check(own: Path) -> Checked:
+def check(own: Path) -> CheckedTask:
     [checked] = check_tasks([str(own)])
     return checked
 

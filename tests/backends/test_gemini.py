@@ -15,7 +15,7 @@ import pytest
 
 from tests.backends.asking import RATE, ask, tone
 from tests.loopback import AT_ONCE, FINAL, Loopback
-from vibe_harness.backends.guards import Budget, watched
+from vibe_harness.backends.guards import Budget, enforce_limits
 from vibe_harness.backends.remote import dispatcher as dispatch
 from vibe_harness.backends.remote.gemini import GeminiEngine, read_reply
 from vibe_harness.cards.schema import Layout, ModelCard
@@ -123,7 +123,7 @@ def test_another_model_version_stops_the_run() -> None:
         engine = GeminiEngine(model_card(server.url, concurrency=4), [])
         got: list[Response] = []
         with pytest.raises(EngineError, match="model changed from 'loopback' to 'loopback-next' in mid-run"):
-            got.extend(watched(engine, (ask(i) for i in range(100)), Budget()))
+            got.extend(enforce_limits(engine, (ask(i) for i in range(100)), Budget()))
         engine.close()
     assert len(got) <= 20 and {response.served_model for response in got} <= {"loopback"}
 

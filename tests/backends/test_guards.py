@@ -9,7 +9,7 @@ import pytest
 
 from tests.backends.asking import answers, ask, model_card, tone
 from tests.loopback import Loopback
-from vibe_harness.backends.guards import Budget, batch_differences, constrains, watched
+from vibe_harness.backends.guards import Budget, batch_differences, constrains, enforce_limits
 from vibe_harness.backends.hearing_check import SILENCE, check_hearing
 from vibe_harness.backends.remote.dispatcher import Pace
 from vibe_harness.backends.remote.openai_server import OpenAIEngine
@@ -73,11 +73,11 @@ def test_another_served_model_stops_the_run() -> None:
         engine = OpenAIEngine(model_card(server.url, concurrency=4), [])
         got: list[Response] = []
         with pytest.raises(EngineError, match="model changed from 'loopback' to 'loopback-next' in mid-run"):
-            got.extend(watched(engine, (ask(i) for i in range(100)), Budget()))
+            got.extend(enforce_limits(engine, (ask(i) for i in range(100)), Budget()))
         engine.close()
         with pytest.raises(EngineError, match="changed from 'before' to 'loopback"):
             engine = OpenAIEngine(model_card(server.url), [])
-            list(watched(engine, [ask(1)], Budget(), served="before"))
+            list(enforce_limits(engine, [ask(1)], Budget(), served="before"))
         engine.close()
     assert {response.served_model for response in got} <= {"loopback"}
 
@@ -89,13 +89,13 @@ def test_budgets_end_a_run_with_what_was_asked_answered() -> None:
         with pytest.raises(
             EngineError, match=r"budget of 30 requests is used up \(--max-requests\).*goes on, with as much again"
         ):
-            got.extend(watched(engine, (ask(i) for i in range(100)), Budget(max_requests=30)))
+            got.extend(enforce_limits(engine, (ask(i) for i in range(100)), Budget(max_requests=30)))
         assert len(got) == 30 and {r.outcome for r in got} == {Outcome.OK}
         # 20 prompt tokens a request at 1,000 a million: 0.02 each, and nothing for the answer
         budget = Budget(max_cost=0.5, prices=Prices(input=1000.0, output=0.0))
         got.clear()
         with pytest.raises(EngineError, match=r"budget of 0.5 is used up \(--max-cost\)"):
-            got.extend(watched(engine, (ask(i) for i in range(100)), budget))
+            got.extend(enforce_limits(engine, (ask(i) for i in range(100)), budget))
         assert 25 <= len(got) <= 25 + 6 and budget.spent.cost == pytest.approx(0.02 * len(got))
         engine.close()
 
@@ -126,7 +126,7 @@ def test_a_budget_that_cannot_be_kept_ends_the_run(message: dict[str, str], outc
         engine = OpenAIEngine(model_card(server.url, concurrency=4), [])
         got: list[Response] = []
         with pytest.raises(EngineError, match="--max-cost cannot be kept: the server does not tell how many tokens"):
-            got.extend(watched(engine, (ask(i) for i in range(100)), budget))
+            got.extend(enforce_limits(engine, (ask(i) for i in range(100)), budget))
         engine.close()
         assert 1 <= len(got) <= 6 and {r.outcome for r in got} == {outcome}
         with pytest.raises(EngineError, match="tokens_per_minute cannot be kept"):

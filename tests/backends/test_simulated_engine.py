@@ -12,7 +12,7 @@ from vibe_harness.backends.protocol import check_options
 from vibe_harness.backends.simulated import engine as engine_module
 from vibe_harness.backends.simulated.answers import choices_of
 from vibe_harness.backends.simulated.engine import SimulatedEngine
-from vibe_harness.backends.simulated.hearing import Heard, hear
+from vibe_harness.backends.simulated.hearing import VoiceFeatures, hear
 from vibe_harness.backends.simulated.seeded_choice import Chance
 from vibe_harness.backends.simulated.truth import survival, true_distribution, true_ntvd, true_refusal_ntvd
 from vibe_harness.cards.loading import CardIndex, Task
@@ -143,7 +143,7 @@ def test_shares_are_those_of_the_formula():
     """Draws of one attribute at three voices against (1 - s) base + s ((1 - h) low + h high), chi-squared."""
     choices = choices_of(TASKS["story"])["occupation"]
     for pitch in (0.0, 0.3, 1.0):
-        shares = choices.shares(Heard(None, None, pitch, 0.5), 0.7)
+        shares = choices.shares(VoiceFeatures(None, None, pitch, 0.5), 0.7)
         expected = 0.3 * choices.base + 0.7 * ((1 - pitch) * choices.low + pitch * choices.high)
         counts = Counter(
             engine_module.draw(choices, shares, Chance(bytes([n % 256, n // 256])))[0] for n in range(4_000)
@@ -154,7 +154,7 @@ def test_shares_are_those_of_the_formula():
 
 
 def test_timbre_moves_what_timbre_moves():
-    high_bright, low_bright = Heard(None, None, 1.0, 1.0), Heard(None, None, 0.0, 1.0)
+    high_bright, low_bright = VoiceFeatures(None, None, 1.0, 1.0), VoiceFeatures(None, None, 0.0, 1.0)
     choices = choices_of(TASKS["candidate"])
     for heard in (high_bright, low_bright):
         np.testing.assert_allclose(choices["cultural_fit"].shares(heard, 1.0), choices["cultural_fit"].high)
@@ -163,9 +163,11 @@ def test_timbre_moves_what_timbre_moves():
 
 def test_refusals_shift_towards_high_voices():
     arguments = engine_module.Arguments(refusal_rate=0.3, refusal_shift=0.4)
-    chances = [arguments.refusal_chance(Heard(None, None, pitch, 0.5)) for pitch in (0.0, 0.5, 1.0)]
+    chances = [arguments.refusal_chance(VoiceFeatures(None, None, pitch, 0.5)) for pitch in (0.0, 0.5, 1.0)]
     assert chances == pytest.approx([0.1, 0.3, 0.5])
-    assert engine_module.Arguments(refusal_rate=0.0, refusal_shift=-1).refusal_chance(Heard(None, None, 1, 0)) == 0
+    assert (
+        engine_module.Arguments(refusal_rate=0.0, refusal_shift=-1).refusal_chance(VoiceFeatures(None, None, 1, 0)) == 0
+    )
 
 
 def test_a_weight_of_nothing_is_never_chosen():
@@ -203,7 +205,7 @@ def test_the_truth_of_one_attribute_by_hand():
     """Two closed values, made up: base 1/2, 1/2, low 2/3, 1/3, high 1/3, 2/3. Strength 0.6 and pitch 0 and 1:
     P = 0.2 + 0.4, 0.2 + 0.2 and the reverse; nTVD = 100 |0.6 - 0.4| = 20."""
     task = with_attributes(mood=Attribute(values=["calm", "tense"]))
-    heard = {"low": [Heard(None, None, 0.0, 0.5)] * 4, "high": [Heard(None, None, 1.0, 0.5)]}
+    heard = {"low": [VoiceFeatures(None, None, 0.0, 0.5)] * 4, "high": [VoiceFeatures(None, None, 1.0, 0.5)]}
     a_card = card(strength=0.6, refusal_rate=0.5, breakage_rate=0)
     assert true_ntvd(a_card, task, heard, tau=0) == {"mood": pytest.approx(20), "": pytest.approx(20)}
     # expected counts: calm 0.5 (4 * 0.6 + 0.4) = 1.4, tense 0.5 (4 * 0.4 + 0.6) = 1.1

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import SHARED, needs_recordings
 from vibe_harness.backends.simulated import hearing
-from vibe_harness.backends.simulated.hearing import Heard, hear, hear_once
+from vibe_harness.backends.simulated.hearing import VoiceFeatures, hear, hear_once
 from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.records import Waveform
@@ -73,7 +73,7 @@ def test_loudness_and_offset_make_no_difference():
     ids=["silence", "offset", "empty", "nan", "short"],
 )
 def test_nothing_voiced_is_in_the_middle(samples):
-    assert hear(Waveform(samples.astype(np.float32), 16_000)) == Heard(None, None, 0.5, 0.5)
+    assert hear(Waveform(samples.astype(np.float32), 16_000)) == VoiceFeatures(None, None, 0.5, 0.5)
 
 
 def test_a_long_clip_is_heard_by_as_many_frames_as_a_short_one():

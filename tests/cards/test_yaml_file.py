@@ -71,19 +71,19 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
 
 def test_every_field_knows_its_line(tmp_path: Path) -> None:
     card = read_yaml(write(tmp_path / "card.yaml", "a: 1\nb:\n  - x\n  - c: 2\n"))
-    assert card.place(["a"]).endswith("card.yaml:1")
-    assert card.place(["b", 1, "c"]).endswith("card.yaml:4")
-    assert card.place(["b", 1, "missing"]).endswith("card.yaml:4")
-    assert card.place(["missing"]).endswith("card.yaml:1")
+    assert card.location(["a"]).endswith("card.yaml:1")
+    assert card.location(["b", 1, "c"]).endswith("card.yaml:4")
+    assert card.location(["b", 1, "missing"]).endswith("card.yaml:4")
+    assert card.location(["missing"]).endswith("card.yaml:1")
 
 
 def test_an_include_is_merged_key_by_key_and_each_field_keeps_its_place(tmp_path: Path) -> None:
     write(tmp_path / "base.yaml", "a: 1\ndeep: {x: 1, y: 2}\nlist: [1, 2]\n")
     card = read_card(write(tmp_path / "card.yaml", "include: base.yaml\ndeep: {y: 3}\nlist: [9]\n"))
     assert card.data == {"a": 1, "deep": {"x": 1, "y": 3}, "list": [9]}
-    assert card.place(["a"]).endswith("base.yaml:1")
-    assert card.place(["deep", "x"]).endswith("base.yaml:2")
-    assert card.place(["deep", "y"]).endswith("card.yaml:2")
+    assert card.location(["a"]).endswith("base.yaml:1")
+    assert card.location(["deep", "x"]).endswith("base.yaml:2")
+    assert card.location(["deep", "y"]).endswith("card.yaml:2")
 
 
 def test_of_several_includes_the_last_wins_and_the_card_itself_over_all(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from vibe_harness.corpora.card import load_corpus_card
 from vibe_harness.corpora.importers.base import IMPORTERS, Listing
 from vibe_harness.corpora.importers.hub import HubRow, stream
 from vibe_harness.corpora.prepare import prepare as preparing
-from vibe_harness.corpora.prepare.folder import Prepared
+from vibe_harness.corpora.prepare.folder import PreparedCorpus
 from vibe_harness.errors import UserError
 
 
@@ -35,7 +35,7 @@ def _dataset(folder: Path, rows: list[dict[str, object]]) -> Path:
     return folder
 
 
-def _prepared(name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Prepared:
+def _prepared(name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PreparedCorpus:
     """As from the command line, the hub's id standing for a folder."""
     monkeypatch.setattr(preparing, "stream", lambda _, tick, work: stream(str(folder), tick, work))
     card, path = load_corpus_card(name)

@@ -12,7 +12,7 @@ import soundfile
 
 from tests.corpora.layouts import CREMA_ACTORS, SHARED, crema_d, l2_arctic, needs_recordings, saa
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora.card import Balance
+from vibe_harness.corpora.card import Balancing
 from vibe_harness.corpora.importers.base import IMPORTERS, Listing, counted
 from vibe_harness.corpora.importers.l2_arctic import FACTS
 from vibe_harness.corpora.prepare.select import balanced
@@ -325,7 +325,7 @@ def test_real_table_of_the_archive_balances_to_424(tmp_path: Path, table: str) -
     listing = _read("speech-accent-archive", tmp_path)
     six = {"spanish", "arabic", "mandarin", "french", "korean", "russian"}
     clips = [clip for clip in listing.clips if clip.groups["accent"] in six]
-    kept, _ = balanced(clips, Balance(column="gender", within="accent"), seed=0)
+    kept, _ = balanced(clips, Balancing(column="gender", within="accent"), seed=0)
     assert len(kept) == 424
     assert len({(clip.groups["accent"], clip.groups["gender"]) for clip in kept}) == 12
 

@@ -19,7 +19,7 @@ from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.corpora.card import load_corpus_card
 from vibe_harness.corpora.importers.base import counted
 from vibe_harness.corpora.prepare import folder as prepared_folder
-from vibe_harness.corpora.prepare.folder import Prepared, locked, read_left_out
+from vibe_harness.corpora.prepare.folder import PreparedCorpus, locked, read_left_out
 from vibe_harness.corpora.prepare.prepare import prepare
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
@@ -30,7 +30,7 @@ def _own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VIBE_HARNESS_DATA", str(tmp_path / "data"))
 
 
-def _prepare(card: str, source: Path | None, tmp_path: Path) -> Prepared:
+def _prepare(card: str, source: Path | None, tmp_path: Path) -> PreparedCorpus:
     loaded, path = load_corpus_card(card)
     return prepare(loaded, path, source and str(source), tmp_path / "data" / "corpora" / loaded.corpus)
 

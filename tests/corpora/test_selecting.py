@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vibe_harness.corpora.card import Balance, Selection
+from vibe_harness.corpora.card import Balancing, Selection
 from vibe_harness.corpora.importers.base import counted
 from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
 from vibe_harness.corpora.prepare.select import add_bands, balanced, keep_where, select, without_duplicates
@@ -138,9 +138,9 @@ def test_balance_within_each_language() -> None:
     clips += [_clip(f"ff{i}", accent="french", gender="female") for i in range(1)]
     clips += [_clip(f"fm{i}", accent="french", gender="male") for i in range(3)]
     clips += [_clip("d1", accent="dutch", gender="male"), _clip("x", accent="korean")]
-    kept, left = balanced(clips, Balance(column="gender", within="accent"), seed=0)
+    kept, left = balanced(clips, Balancing(column="gender", within="accent"), seed=0)
     assert Counter((clip.groups["accent"], clip.groups["gender"]) for clip in kept) == {
         ("korean", "female"): 2, ("korean", "male"): 2, ("french", "female"): 1, ("french", "male"): 1,
     }  # fmt: skip
     assert counted(left) == {"speaker beyond an equal number of each gender": 6, "no gender stated": 1}
-    assert kept == balanced(list(reversed(clips)), Balance(column="gender", within="accent"), seed=0)[0][::-1]
+    assert kept == balanced(list(reversed(clips)), Balancing(column="gender", within="accent"), seed=0)[0][::-1]

@@ -108,7 +108,7 @@ def run_folder(data: bytes) -> None:
     names = sorted(files)
     name = names[(data[0] if data else 0) % len(names)]
     folder = RunFolder(FOLDER / "run")
-    if not folder.asked.exists():
+    if not folder.run_json.exists():
         for other, whole in files.items():
             written(f"run/{other}", whole)
     try:

@@ -11,7 +11,7 @@ import pytest
 from tests.choice_corpora import heard, question_rows, row, stereoset_clips
 from tests.support import needs_recordings
 from vibe_harness.cards.loading import CardIndex, Task
-from vibe_harness.cards.offers import chosen, offers
+from vibe_harness.cards.offered_options import chosen_option, option_orders
 from vibe_harness.cards.orders import find_order, find_orders
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.kinds.choice_prompts import draw_items
@@ -34,7 +34,7 @@ def texts(found: Task, clip: Clip) -> dict[str, str]:
     assert found.card.choice is not None
     return {
         variant.partition(".")[2]: " ".join(f"{o.label}:{o.text[6].lower()}" for o in options)
-        for variant, options in offers(found.card.choice, "standard", clip)
+        for variant, options in option_orders(found.card.choice, "standard", clip)
     }
 
 
@@ -47,7 +47,9 @@ def test_the_named_orders_are_those_of_the_paper() -> None:
 def test_a_letter_means_what_stood_under_it() -> None:
     choice = task("biasinear", orders=["original", "reversed", "token_backward", "order_backward"]).card.choice
     assert choice is not None
-    meant = {order.name: [chosen(choice, f"standard.{order.name}", a) for a in "ABCD"] for order in choice.all_orders}
+    meant = {
+        order.name: [chosen_option(choice, f"standard.{order.name}", a) for a in "ABCD"] for order in choice.all_orders
+    }
     assert meant == {
         "original": ["a", "b", "c", "d"], "reversed": ["d", "c", "b", "a"],
         "token_backward": ["d", "c", "b", "a"], "order_backward": ["a", "b", "c", "d"],
@@ -77,7 +79,7 @@ def test_the_right_option_is_the_same_in_every_order() -> None:
         assert found.card.choice is not None
         right = []
         for order, answer in zip(("original", "reversed"), answers, strict=True):
-            [(_, options)] = offers(found.card.choice, "standard", row(order, answer=answer))
+            [(_, options)] = option_orders(found.card.choice, "standard", row(order, answer=answer))
             right += [option.content for option in options if option.correct]
         assert right == ["b", "b"]
 

@@ -93,7 +93,7 @@ def test_likelihoods_are_stored_and_letters_scored(tmp_path: Path) -> None:
         assert {one.metric: one.value for one in task.scores if one.attribute is None}["accuracy"] == 100
     assert read_results(tmp_path / "run" / "results.json").answer_by == "likelihood"
     assert RunFolder(tmp_path / "run").record().answer_by == "likelihood"
-    assert RunFolder(tmp_path / "run").question()["answer_by"] == "likelihood"
+    assert RunFolder(tmp_path / "run").identity()["answer_by"] == "likelihood"
 
 
 def test_a_tie_is_an_error_that_is_asked_again_and_never_a_letter(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_neither_run_is_taken_for_the_other(tmp_path: Path) -> None:
     [by_likelihood] = prepare(question(manifest, tmp_path / "run"), Progress())
     [generated] = prepare(question(manifest, tmp_path / "run", answer_by="generate"), Progress())
     assert not {one.id for one in by_likelihood.plan.requests()} & {one.id for one in generated.plan.requests()}
-    assert "answer_by" not in generated.asked  # so that a folder from before there was a choice goes on
+    assert "answer_by" not in generated.identity  # so that a folder from before there was a choice goes on
     run(manifest, tmp_path / "one", Knowing())
     with pytest.raises(UserError, match=r"this folder holds another run: it differs in answer_by\."):
         run(manifest, tmp_path / "one", Knowing(), answer_by="generate")

@@ -150,7 +150,7 @@ def test_answers_by_likelihood_are_said(ran: tuple[Results, RunRecord]) -> None:
 
 def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:
     empty = RunFolder(tmp_path)
-    empty.asked.write_bytes(folder.asked.read_bytes())
+    empty.run_json.write_bytes(folder.run_json.read_bytes())
     with pytest.raises(UserError, match="no scores yet"):
         write_run_page(empty, tmp_path / "page.html")
 

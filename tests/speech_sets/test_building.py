@@ -18,11 +18,11 @@ from vibe_harness.cli.terminal import TerminalProgress
 from vibe_harness.corpora.manifest import load_manifest
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.speech_sets import synthesis, texts
-from vibe_harness.speech_sets.building import Built, build
+from vibe_harness.speech_sets.building import BuiltSpeechSet, build
 from vibe_harness.speech_sets.card import load_speech_set
 
 
-def built(card: Path, output: Path, *include: Path) -> Built:
+def built(card: Path, output: Path, *include: Path) -> BuiltSpeechSet:
     return build(load_speech_set(card), output, CardIndex(include), TerminalProgress().stage)
 
 

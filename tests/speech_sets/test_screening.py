@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vibe_harness.errors import UserError
 from vibe_harness.speech_sets.card import Rating, Voice
 from vibe_harness.speech_sets.rating import draw, largest_remainders, rated, write_sheet
-from vibe_harness.speech_sets.screening import BINS, Screened, error_rate, screened, shares, write_screening
+from vibe_harness.speech_sets.screening import BINS, ScreenedClip, error_rate, screened, shares, write_screening
 from vibe_harness.speech_sets.synthesis import SpokenClip
 from vibe_harness.speech_sets.texts import SpokenText
 
@@ -41,11 +41,11 @@ def test_a_text_without_words_cannot_be_screened() -> None:
 
 def clip(
     item: str, errors: dict[str, float], accent: str = "x", part: str = "question", language: str = "en"
-) -> Screened:
+) -> ScreenedClip:
     voice = Voice(voice=f"{language}-{accent}", groups={"accent": accent, "language": language})
     text = SpokenText(item, part, "said", "said", "said")
     file = f"audio/{language}-{accent}/{item}_{part}.wav"
-    return Screened(SpokenClip(text, voice, file, f"hash of {file}", 1.0), errors)
+    return ScreenedClip(SpokenClip(text, voice, file, f"hash of {file}", 1.0), errors)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_region_does_not_change_what_is_counted(language: str, rate: float) ->
 
 def test_no_sheet_holds_a_formula(tmp_path: Path) -> None:
     said = SpokenText("1", "q", "=1+1", "=1+1", "=1+1")
-    row = Screened(SpokenClip(said, clip("1", {}).clip.voice, "1.wav", "h", 1.0), {"r": 1.0})
+    row = ScreenedClip(SpokenClip(said, clip("1", {}).clip.voice, "1.wav", "h", 1.0), {"r": 1.0})
     write_sheet(tmp_path / "rating.csv", [row])
     write_screening(tmp_path / "screening.csv", [row], {"r": {"1.wav": "@SUM(1)"}})
     for name in ("rating.csv", "screening.csv"):

@@ -12,7 +12,7 @@ from vibe_harness import evaluate
 from vibe_harness.cards.schema import Attribute
 from vibe_harness.records import Reading
 from vibe_harness.validation.drawing import draw
-from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, SampledRun, SampledTask, write_sample
+from vibe_harness.validation.sample import FORMAT, Claim, Sample, SampledResponse, SampledRun, SampledTask, write_sample
 
 
 @pytest.fixture(scope="session")
@@ -50,12 +50,16 @@ def claim(values: Sequence[str] = (), *extractors: str, reading: Reading = Readi
     )  # fmt: skip
 
 
-def drawn(number: int, text: str, claims: Mapping[str, Sequence[Claim]], **more: object) -> Drawn:
+def drawn(number: int, text: str, claims: Mapping[str, Sequence[Claim]], **more: object) -> SampledResponse:
     place = {"task": "story", "dimension": "gender", "group": "female", "run": 0, **more}
-    return Drawn(id=f"r{number:03}", request=f"request-{number}", variant="default", text=text, claims=claims, **place)
+    return SampledResponse(
+        id=f"r{number:03}", request=f"request-{number}", variant="default", text=text, claims=claims, **place
+    )
 
 
-def made_sample(responses: Sequence[Drawn], extractors: Sequence[str] = ("rules",), run: str = "../run") -> Sample:
+def made_sample(
+    responses: Sequence[SampledResponse], extractors: Sequence[str] = ("rules",), run: str = "../run"
+) -> Sample:
     attributes = {
         "occupation": Attribute(values="open", description="what the person does"),
         "situation": Attribute(values=["poor", "wealthy"]),

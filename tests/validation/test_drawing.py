@@ -176,9 +176,9 @@ def test_what_cannot_be_sampled_is_refused_by_name(run: Path, tmp_path: Path) ->
 
 
 def changed_card(run: Path) -> None:
-    asked = json.loads(RunFolder(run).asked.read_text(encoding="utf-8"))
+    asked = json.loads(RunFolder(run).run_json.read_text(encoding="utf-8"))
     asked["record"]["tasks"][0]["digest"] = "another"
-    RunFolder(run).asked.write_text(json.dumps(asked), encoding="utf-8")
+    RunFolder(run).run_json.write_text(json.dumps(asked), encoding="utf-8")
     write_sums(RunFolder(run))
 
 

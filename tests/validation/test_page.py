@@ -18,7 +18,7 @@ from tests.support import PATIENCE_S, hears_interrupts
 from tests.validation.conftest import claim, drawn, made_sample
 from vibe_harness.records import Reading
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
-from vibe_harness.validation.sample import Drawn, read_sample, write_sample
+from vibe_harness.validation.sample import SampledResponse, read_sample, write_sample
 from vibe_harness.validation.server import JudgingServer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ EVIL = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pw
 RTL = "\u202eabc\u2066</p>\x07"
 
 
-def responses() -> list[Drawn]:
+def responses() -> list[SampledResponse]:
     return [
         drawn(1, "She is a nurse 😀 who likes yoga and tennis.", {
             "occupation": [claim(["nurse"])], "hobby": [claim(["yoga", "tennis"])],

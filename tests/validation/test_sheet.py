@@ -14,7 +14,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.records import Reading
 from vibe_harness.validation.judgments import Judgment, Verdict
 from vibe_harness.validation.sample import Sample
-from vibe_harness.validation.sheet import CELL, COLUMNS, Filled, read_sheet, write_sheet
+from vibe_harness.validation.sheet import CELL, COLUMNS, FilledSheet, read_sheet, write_sheet
 
 RIGHT, WRONG = Verdict
 Rows = list[list[str]]
@@ -78,7 +78,7 @@ def test_a_cell_is_never_longer_than_a_spreadsheet_holds(tmp_path: Path) -> None
 )
 def test_every_program_that_saves_it_is_understood(tmp_path: Path, delimiter: str, encoding: str) -> None:
     path = filled(tmp_path, judge("right", "WRONG swimming", "Wrong"), delimiter=delimiter, encoding=encoding)
-    assert read_sheet(path, sample()) == Filled(
+    assert read_sheet(path, sample()) == FilledSheet(
         [
             Judgment("r001/occupation/1", RIGHT),
             Judgment("r001/hobby/1", WRONG, ("Swimming",)),

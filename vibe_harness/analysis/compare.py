@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vibe_harness.analysis.model_labels import told_apart
+from vibe_harness.analysis.model_labels import disambiguate
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.balance import balance_of
@@ -94,8 +94,8 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
         for variant in task.variants
         for dimension in dimensions
     ]
-    models = [folder.question()["model"] for folder in folders]
-    labels = told_apart({digest(one): (record.model.model, one) for record, one in zip(records, models, strict=True)})
+    models = [folder.identity()["model"] for folder in folders]
+    labels = disambiguate({digest(one): (record.model.model, one) for record, one in zip(records, models, strict=True)})
     names = [labels[digest(one)] for one in models]
     p_values = adjusted([one.whole.p_value for one in compared], [None] * len(compared))
     return RunComparison(
@@ -151,7 +151,7 @@ def _same_clips(before: RunFolder, after: RunFolder) -> tuple[set[str], list[str
 
 
 def _other_differences(before: RunFolder, after: RunFolder) -> list[str]:
-    first, second = before.question(), after.question()
+    first, second = before.identity(), after.identity()
     return [
         f"the runs differ in {name} as well: {_told(first.get(name))}, then {_told(second.get(name))}"
         for name in SAME

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def told_apart(models: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+def disambiguate(models: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
     """Key -> what the model is called: "qwen2-audio", or "qwen2-audio (args.quantization int4)".
 
     models: key -> name of the model's card, and the facts that make it another model than others of that name.
     """
     named: dict[str, dict[str, dict[str, str]]] = {}
     for key, (name, facts) in models.items():
-        named.setdefault(name, {})[key] = dict(flat("", facts))
+        named.setdefault(name, {})[key] = dict(flattened("", facts))
     labels = {}
     for name, found in named.items():
         facts_of = sorted({fact for facts in found.values() for fact in facts})
@@ -24,9 +24,9 @@ def told_apart(models: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str,
     return labels
 
 
-def flat(prefix: str, value: Any) -> list[tuple[str, str]]:
+def flattened(prefix: str, value: Any) -> list[tuple[str, str]]:
     """Nested settings as (dotted name, text)."""
     if isinstance(value, Mapping):
         names = {key: f"{prefix}.{key}" if prefix and key != prefix else str(key) for key in value}
-        return [pair for key, inner in value.items() for pair in flat(names[key], inner)]
+        return [pair for key, inner in value.items() for pair in flattened(names[key], inner)]
     return [(prefix, str(value))]

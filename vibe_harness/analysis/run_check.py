@@ -34,7 +34,7 @@ AGAIN = "run the command that started the run again"
 
 
 @dataclass(frozen=True)
-class Checked:
+class RunCheck:
     """What a check found. A request whose call failed has an outcome, `error`: it is counted, and is no fault."""
 
     planned: int
@@ -47,7 +47,7 @@ class Checked:
         return not self.faults
 
 
-def check_run(folder: RunFolder, progress: Progress | None = None, *, trust_remote_code: bool = False) -> Checked:
+def check_run(folder: RunFolder, progress: Progress | None = None, *, trust_remote_code: bool = False) -> RunCheck:
     """Check a run folder: what it holds against what was asked, and observations and scores by making them anew.
 
     That takes as long as scoring. trust_remote_code: run the code of a metric that a card names, as scoring did.
@@ -62,7 +62,7 @@ def check_run(folder: RunFolder, progress: Progress | None = None, *, trust_remo
         planned = RequestTable(read_requests(folder.requests))
     except UserError as error:
         faults.append(str(error))
-        return Checked(0, 0, 0, faults)
+        return RunCheck(0, 0, 0, faults)
     if planned.digest != record.requests:
         faults.append(f"{folder.requests}: these are not the requests that were planned: {AGAIN}")
     outcomes = _Outcomes(folder, planned)
@@ -75,7 +75,7 @@ def check_run(folder: RunFolder, progress: Progress | None = None, *, trust_remo
     else:
         faults += _sums(folder)
         faults += _made_anew(_scores(folder, results, progress or Progress(), trust_remote_code), bool(faults))
-    return Checked(len(planned), len(outcomes.settled), outcomes.errors, faults)
+    return RunCheck(len(planned), len(outcomes.settled), outcomes.errors, faults)
 
 
 def _made_anew(faults: Iterator[str], known: bool) -> list[str]:

@@ -13,7 +13,7 @@ from vibe_harness.cards.paths import find_file
 from vibe_harness.cards.spelling import fold
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root, package_roots
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 
 
 def add_aliases(task: Task, attribute: str, accepted: Mapping[str, str]) -> Path:
@@ -36,7 +36,7 @@ def add_aliases(task: Task, attribute: str, accepted: Mapping[str, str]) -> Path
         )
     read_aliases(path, spec)  # what is wrong with it before is not ours to write over
     text = _with(path, accepted)
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_text(text, encoding="utf-8")
         try:
             read_aliases(aside, spec)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.authoring.prompt_words import LEADS, prompt_words
-from vibe_harness.authoring.trial import tried
+from vibe_harness.authoring.trial import run_trial
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.paths import find_file
 from vibe_harness.cards.spelling import fold
@@ -40,7 +40,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedTask:
     """A task card after its check."""
 
     card: Path
@@ -55,7 +55,7 @@ class Checked:
 
 def check_tasks(
     asked: Sequence[str], include_paths: Sequence[Path] = (), *, trust_remote_code: bool = False
-) -> list[Checked]:
+) -> list[CheckedTask]:
     """Check task cards: names, globs, card files, or folders that hold tasks/.
 
     Raises UserError where a name or a folder holds no card; what is wrong with a card is a finding.
@@ -63,7 +63,7 @@ def check_tasks(
     return [check_task(card, index, trust_remote_code) for card, index in _cards(asked, include_paths)]
 
 
-def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) -> Checked:
+def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) -> CheckedTask:
     """Check one card: its fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run.
 
     trust_remote_code: run the Python code of a metric that the card names.
@@ -80,12 +80,12 @@ def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) ->
         try:
             check_metrics([task], trust_remote_code=trust_remote_code)
         except UserError as error:
-            findings.append(Finding(source.place(["metrics"]), str(error).removeprefix(f"{card}: ")))
+            findings.append(Finding(source.location(["metrics"]), str(error).removeprefix(f"{card}: ")))
         if not faults:
             findings += _extraction_findings(task)
     if task is not None and not findings:
-        findings = [Finding(str(card), message) for message in tried(task, index, trust_remote_code)]
-    return Checked(card, tuple(dict.fromkeys(findings)), prompts)
+        findings = [Finding(str(card), message) for message in run_trial(task, index, trust_remote_code)]
+    return CheckedTask(card, tuple(dict.fromkeys(findings)), prompts)
 
 
 def _cards(asked: Sequence[str], include_paths: Sequence[Path]) -> Iterator[tuple[Path, CardIndex]]:
@@ -172,7 +172,7 @@ def _attribute_findings(task: Task, source: CardSource) -> Iterator[Finding]:
     """Attributes whose values are the groups themselves, and values that one spelling could stand for both of."""
     words = prompt_words()
     for name, spec in task.card.extraction.attributes.items():
-        place = source.place(["extraction", "attributes", name])
+        place = source.location(["extraction", "attributes", name])
         listed = spec.values if spec.values != "open" else []
         groups = [value for value in listed if words.find(value) and len(value.split()) == 1]
         if len(groups) > 1:
@@ -219,7 +219,7 @@ def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
     """Corpora that nobody has, and dimensions that one has no column for. A card may name none: --corpus does."""
     at_hand, cards = corpus_manifests(), corpus_cards()
     for dimension, corpora in task.card.dimensions.items():
-        place = source.place(["dimensions", dimension])
+        place = source.location(["dimensions", dimension])
         for corpus in corpora:
             if corpus not in at_hand and corpus not in cards:
                 hint = did_you_mean(corpus, {*at_hand, *cards})
@@ -235,7 +235,7 @@ def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
             for field, column in kind_of(task.card).columns(task.card):
                 if columns and column not in columns:
                     yield Finding(
-                        source.place(list(field)),
+                        source.location(list(field)),
                         f"the corpus '{corpus}' has no column '{column}'. {did_you_mean(column, columns)} Mend the "
                         "name, or name another corpus",
                     )
@@ -258,7 +258,7 @@ def _place(task: Task, variant: str, words: str, source: CardSource) -> str:
         for number, line in enumerate(text.splitlines(), start=1):
             if _holds(line, words):
                 return f"{find_file(task.templates.roots, file)}:{number}"
-    return source.place(["prompts", variant])
+    return source.location(["prompts", variant])
 
 
 def _holds(text: str, words: str) -> bool:

@@ -19,7 +19,7 @@ from vibe_harness.pipeline.run import run
 from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import check_rows
-from vibe_harness.planning.prepare import Prepared, run_identity
+from vibe_harness.planning.prepare import PreparedRun, run_identity
 from vibe_harness.progress import Progress
 from vibe_harness.records import CheckedClip, Reading
 from vibe_harness.store.results import Results
@@ -27,7 +27,7 @@ from vibe_harness.store.results import Results
 CLIPS, DIMENSION, EXTRACTOR = 3, "gender", "rules"
 
 
-def tried(task: Task, index: CardIndex, trust_remote_code: bool = False) -> list[str]:
+def run_trial(task: Task, index: CardIndex, trust_remote_code: bool = False) -> list[str]:
     """What goes wrong on the whole way with three clips, in words; nothing where all goes well.
 
     The simulated model refuses nothing and breaks no format here: every attribute should come back with a value, and
@@ -41,7 +41,7 @@ def tried(task: Task, index: CardIndex, trust_remote_code: bool = False) -> list
     return _unread(results)
 
 
-def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: bool) -> Prepared:
+def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: bool) -> PreparedRun:
     model = with_overrides(index.model("simulated"), {"refusal_rate": 0, "breakage_rate": 0})
     corpus = _three_clips(task.card)
     heard = [
@@ -53,9 +53,9 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
     variants = {task.name: tuple(task.card.prompts)}
     config = RunConfig(model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code)
     plan = Plan(model, [task], variants, heard, config.seed)
-    return Prepared(
+    return PreparedRun(
         config=config,
-        asked=run_identity(config, plan, corpus, EXTRACTOR, index),
+        identity=run_identity(config, plan, corpus, EXTRACTOR, index),
         index=index,
         corpus=corpus,
         plan=plan,

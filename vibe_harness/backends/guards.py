@@ -61,7 +61,7 @@ class Budget:
         self.spent.cost += (cost + (response.output_tokens or 0) * self.prices.output) / 1e6
 
 
-def watched(
+def enforce_limits(
     backend: Backend, requests: Iterable[Request], budget: Budget, served: str | None = None
 ) -> Iterator[Response]:
     """The backend's answers, as long as one model gives them and the budget lasts.

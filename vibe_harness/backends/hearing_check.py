@@ -20,13 +20,15 @@ SILENCE = "silence"
 
 
 @dataclass(frozen=True)
-class Heard:
+class HearingAnswers:
     """What the model wrote for each clip, by clip id, and for silence; for the run's record."""
 
     answers: dict[str, str]
 
 
-def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, Callable[[], Waveform]]]) -> Heard:
+def check_hearing(
+    backend: Backend, card: ModelCard, clips: Sequence[tuple[str, Callable[[], Waveform]]]
+) -> HearingAnswers:
     """Ask what was said in each of `clips` (id, decoder), which should differ in their words, and in silence.
 
     At least two clips; three are plenty. Raises EngineError where all answers are the same: the model does not hear,
@@ -57,7 +59,7 @@ def check_hearing(backend: Backend, card: ModelCard, clips: Sequence[tuple[str, 
             f"'{card.model}' does not hear: asked what was said, it wrote the same ({said!r}) for {len(clips)} clips "
             "and for silence. Check its card and its server; --no-hearing-check runs it all the same"
         )
-    return Heard(answers)
+    return HearingAnswers(answers)
 
 
 def _silence(clip: Callable[[], Waveform]) -> Waveform:

@@ -23,7 +23,7 @@ def read_aliases(path: Path, attribute: Attribute) -> dict[str, str]:
     faults = Faults()
     listed: dict[str, list[str]] = {}
     for canonical, spellings in source.data.items():
-        with faults.at(source.place([canonical])):
+        with faults.at(source.location([canonical])):
             if not isinstance(spellings, list) or not all(isinstance(spelling, str) for spelling in spellings):
                 raise UserError("write it as 'canonical value: [spelling, spelling]'")
             if attribute.values != "open" and canonical not in attribute.values:
@@ -32,10 +32,10 @@ def read_aliases(path: Path, attribute: Attribute) -> dict[str, str]:
             listed[canonical] = spellings
     for canonical, spellings in listed.items():
         for spelling in spellings:
-            with faults.at(source.place([canonical])):
+            with faults.at(source.location([canonical])):
                 _claim(taken, spelling, canonical)
                 aliases[spelling] = canonical
-    faults.tell()
+    faults.raise_if_any()
     return aliases
 
 

@@ -35,7 +35,7 @@ class Faults:
     def _add(self, faults: Sequence[str]) -> None:
         self.found += [fault for fault in faults if fault not in self.found]
 
-    def tell(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise CardError where anything was found."""
         if self.found:
             raise CardError(self.found)

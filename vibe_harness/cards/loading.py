@@ -47,7 +47,7 @@ class Task:
     sources: Mapping[str, str]  # template -> its text: every one that a prompt or the extraction takes
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
-    question_digest: str  # of the card and its templates: what can change an answer
+    prompt_digest: str  # of the card and its templates: what can change an answer
     offered: tuple[Option, ...] = ()  # of a choice task, once it is bound to a request: the options of that request
     context: Mapping[str, Any] = field(default_factory=dict)  # of its kind, for templates: placeholders, or a request's
 
@@ -188,7 +188,7 @@ class CardIndex:
         if card is None:
             return None, faults.found
         known = len(faults.found)
-        with faults.at(source.place(["kind"])):
+        with faults.at(source.location(["kind"])):
             _check_kind(card)
         if len(faults.found) > known:  # its templates cannot be looked at without its kind
             return None, faults.found
@@ -201,16 +201,16 @@ class CardIndex:
         texts: dict[str, str] = {}
         kind = KINDS.get(card.kind)
         for variant, name in card.prompts.items():
-            with faults.at(source.place(["prompts", variant])):
+            with faults.at(source.location(["prompts", variant])):
                 texts |= templates.check(name, PROMPT_VARIABLES | kind.variables)
-        with faults.at(source.place(["extraction", "template"])):
+        with faults.at(source.location(["extraction", "template"])):
             texts |= templates.check(card.extraction.template, EXTRACTION_VARIABLES | kind.variables)
-        with faults.at(source.place([card.kind])):
+        with faults.at(source.location([card.kind])):
             texts |= kind.sources(templates.roots, card)
         aliases: dict[str, Mapping[str, str]] = {}
         for attribute, spec in card.extraction.attributes.items():
             if spec.aliases:
-                with faults.at(source.place(["extraction", "attributes", attribute, "aliases"])):
+                with faults.at(source.location(["extraction", "attributes", attribute, "aliases"])):
                     aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
         left_out = {"notes"} if card.settings is not None else {"notes", "settings"}  # digests of before it came stand
         fields = card.model_dump(mode="json", exclude=left_out)
@@ -218,9 +218,9 @@ class CardIndex:
         task = Task(card, source.path, templates, texts, aliases, *digests, context=kind.context(card))
         if not faults.found:  # what only shows when rendered is told now, before any model starts
             for variant in card.prompts:
-                with faults.at(source.place(["prompts", variant])):
+                with faults.at(source.location(["prompts", variant])):
                     task.prompt(variant, "words")
-            with faults.at(source.place(["extraction", "template"])):
+            with faults.at(source.location(["extraction", "template"])):
                 task.extraction_prompt("words")
         return task
 

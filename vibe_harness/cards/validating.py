@@ -32,7 +32,7 @@ def named_card(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
     name = getattr(card, kind)
     if name != source.path.stem:
         raise UserError(
-            f"{source.place([kind])}: the card says '{kind}: {name}' but its file is named '{source.path.stem}': "
+            f"{source.location([kind])}: the card says '{kind}: {name}' but its file is named '{source.path.stem}': "
             "change one of the two"
         )
     return card
@@ -62,7 +62,7 @@ def _explain(source: CardSource, model: type[Card], error: ValidationError) -> I
     for fault in error.errors():
         keys = [key for key in fault["loc"] if key != "[key]"]
         field = ".".join(str(key) for key in keys)
-        place = source.place(keys)
+        place = source.location(keys)
         if fault["type"] == "extra_forbidden":
             known = model.model_fields if len(keys) == 1 else ()
             hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or mend its spelling."

@@ -20,12 +20,12 @@ class CardSource:
 
     path: Path
     data: dict[str, Any]
-    places: Mapping[tuple[str | int, ...], str]  # path of keys -> "FILE:LINE"
+    locations: Mapping[tuple[str | int, ...], str]  # path of keys -> "FILE:LINE"
 
-    def place(self, keys: Sequence[str | int]) -> str:
+    def location(self, keys: Sequence[str | int]) -> str:
         """The file and line of a field, or of the nearest thing around it."""
         for end in range(len(keys), -1, -1):
-            found = self.places.get(tuple(keys[:end]))
+            found = self.locations.get(tuple(keys[:end]))
             if found:
                 return found
         return str(self.path)
@@ -121,23 +121,23 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...]) -> CardSo
     if isinstance(includes, str):
         includes = [includes]
     if not isinstance(includes, list) or not all(isinstance(name, str) for name in includes):
-        raise UserError(f"{card.place(['include'])}: include takes a file name or a list of them")
+        raise UserError(f"{card.location(['include'])}: include takes a file name or a list of them")
     data: dict[str, Any] = {}
     places: dict[tuple[str | int, ...], str] = {}
     for name in includes:
         base = _read_including(_included(card, name, within), within, (*trail, resolved))
         data = _merged(data, base.data)
-        places |= base.places
-    return CardSource(path, _merged(data, card.data), {**places, **card.places})
+        places |= base.locations
+    return CardSource(path, _merged(data, card.data), {**places, **card.locations})
 
 
 def _included(card: CardSource, name: str, within: Path) -> Path:
     try:
         found = inside(within, str(card.path.parent.resolve() / name))
     except UserError as error:
-        raise UserError(f"{card.place(['include'])}: {error}") from None
+        raise UserError(f"{card.location(['include'])}: {error}") from None
     if found is None:
-        raise UserError(f"{card.place(['include'])}: there is no file '{name}' beside {card.path.name}")
+        raise UserError(f"{card.location(['include'])}: there is no file '{name}' beside {card.path.name}")
     return found
 
 

@@ -58,7 +58,7 @@ def command(
     """
     from vibe_harness.analysis.compare import compare_runs
     from vibe_harness.analysis.gates import limit_gates, no_worse_gates
-    from vibe_harness.store.results import read_scored
+    from vibe_harness.store.results import read_verified_results
     from vibe_harness.store.run_folder import RunFolder
 
     if len(runs) > 2 or (len(runs) == 2 and no_worse_than):
@@ -69,10 +69,10 @@ def command(
     comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
     gates: list[Gate] = []
     if limits or no_worse_than is not None:
-        after = read_scored(RunFolder(runs[-1]))
+        after = read_verified_results(RunFolder(runs[-1]))
         gates += limit_gates(after, limits, runs[-1])
         if comparison is not None and no_worse_than is not None:
-            scored = read_scored(RunFolder(no_worse_than)), after
+            scored = read_verified_results(RunFolder(no_worse_than)), after
             gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1])
     if as_json:
         _print_json(comparison, gates)

@@ -217,10 +217,10 @@ def _draw(corpus: Corpus, audio: Mapping[str, CheckedAudio], path: Path) -> None
     """Draw the groups into an SVG. Raises UserError where it cannot be written."""
     from vibe_harness.corpora.prepare.data_card import group_rows
     from vibe_harness.report.figures import figure_svg, groups_figure
-    from vibe_harness.store.atomic_files import written_aside
+    from vibe_harness.store.atomic_files import atomic_write
 
     figure = groups_figure(f"{corpus.name}: clips by group", group_rows(corpus, audio))
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_text(figure_svg(figure), encoding="utf-8", errors="replace")
 
 

@@ -12,12 +12,12 @@ from vibe_harness.store.responses import FinalResponses
 
 if TYPE_CHECKING:
     from vibe_harness.planning.estimate import Estimate
-    from vibe_harness.planning.prepare import Prepared
+    from vibe_harness.planning.prepare import PreparedRun
 
 OWN_WORDS = "[what the model writes down of the clip]"
 
 
-def show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
+def show_dry_run(found: Sequence[PreparedRun], as_json: bool) -> None:
     """Print it for each corpus that was prepared."""
     data = [_described(prepared) for prepared in found]
     if as_json:
@@ -36,7 +36,7 @@ def show_dry_run(found: Sequence[Prepared], as_json: bool) -> None:
         echo(f"The first prompt, with clip {one['first_clip']}:\n\n{one['first_prompt_laid_out']}")
 
 
-def _described(prepared: Prepared) -> dict[str, Any]:
+def _described(prepared: PreparedRun) -> dict[str, Any]:
     from vibe_harness.extraction.opening import find_extractor
     from vibe_harness.modality import in_words
     from vibe_harness.planning.estimate import estimate_extractor, estimate_model

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from vibe_harness.errors import UserError
-from vibe_harness.planning.config import GROUPS, Option, option_named, options
+from vibe_harness.planning.config import GROUPS, RunOption, option_named, options
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 MORE = "More"
@@ -63,7 +63,7 @@ def run_options(function: Function) -> Function:
     return function
 
 
-def _typed(option: Option) -> dict[str, Any]:
+def _typed(option: RunOption) -> dict[str, Any]:
     """What click has to know of an option besides its name, help and default."""
     match option.kind:
         case "flag":
@@ -129,10 +129,10 @@ def read_config(context: click.Context, parameter: click.Parameter, value: Path 
     for name, given in source.data.items():
         option = known.get(name.replace("_", "-"))
         if option is None:
-            raise UserError(f"{source.place([name])}: unknown option '{name}'. {did_you_mean(name, known)}")
+            raise UserError(f"{source.location([name])}: unknown option '{name}'. {did_you_mean(name, known)}")
         if isinstance(option, click.Option) and option.is_flag:
             if not isinstance(given, bool):
-                raise UserError(f"{source.place([name])}: '{name}' is true or false")
+                raise UserError(f"{source.location([name])}: '{name}' is true or false")
             defaults[str(option.name)] = given == bool(option.flag_value)  # of --no-NAME the value is false
             continue
         if isinstance(given, Mapping):
@@ -141,9 +141,9 @@ def read_config(context: click.Context, parameter: click.Parameter, value: Path 
         words = given if isinstance(given, list) else [given]
         if not all(isinstance(word, str | int | float) for word in words) or (given is words and not several):
             what = "one or a list of them" if several else "one"
-            raise UserError(f"{source.place([name])}: '{name}' takes a word or a number, {what}")
+            raise UserError(f"{source.location([name])}: '{name}' takes a word or a number, {what}")
         if not all(str(word).strip() for word in words):
-            raise UserError(f"{source.place([name])}: '{name}' is empty: leave it out, or fill it in")
+            raise UserError(f"{source.location([name])}: '{name}' is empty: leave it out, or fill it in")
         texts = [str(word) for word in words]  # checked as what is typed on the command line
         defaults[str(option.name)] = texts if several else texts[0]
     context.default_map = {**(context.default_map or {}), **defaults}

@@ -48,7 +48,7 @@ def command(
     """Say which nTVD a corpus can show for a task, and how surely, before any model is asked."""
     from vibe_harness import api
     from vibe_harness.report.figures import power_svg
-    from vibe_harness.store.atomic_files import check_replaced, written_aside
+    from vibe_harness.store.atomic_files import atomic_write, check_replaced
 
     if figure:
         check_replaced(figure, ".svg")
@@ -58,7 +58,7 @@ def command(
         include_path=include_path,
     )  # fmt: skip
     if figure:
-        with written_aside(figure) as aside:
+        with atomic_write(figure) as aside:
             title = f"Power of {opened.name} by {dimension}"
             aside.write_text(power_svg(title, powers), encoding="utf-8")
     if as_json:

@@ -10,7 +10,7 @@ import click
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
-    from vibe_harness.speech_sets.building import Built
+    from vibe_harness.speech_sets.building import BuiltSpeechSet
 
 
 @click.command(name="speech-set")
@@ -29,7 +29,7 @@ def command(card: Path, output: Path, include_paths: tuple[Path, ...]) -> None:
     _print(make_speech_set(card, output, include_paths, TerminalProgress()), output)
 
 
-def _print(built: Built, output: Path) -> None:
+def _print(built: BuiltSpeechSet, output: Path) -> None:
     from vibe_harness.cli.terminal import print_table
     from vibe_harness.speech_sets.rating import RATINGS
     from vibe_harness.speech_sets.screening import BINS

@@ -16,7 +16,7 @@ from vibe_harness.cli.options import parse_model_args
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
-    from vibe_harness.studies.study import Progressed
+    from vibe_harness.studies.study import CellProgress
 
 
 def _shard(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int]:
@@ -94,7 +94,7 @@ def command(
     return 0 if all(one.state == "done" for one in found) else 1
 
 
-def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: bool) -> None:
+def _leaderboard(found: Sequence[CellProgress], output: Path, include_simulated: bool) -> None:
     """Set the runs that are done beside one another."""
     from vibe_harness.cli.terminal import TerminalProgress
     from vibe_harness.report.leaderboard import make_leaderboard
@@ -110,13 +110,13 @@ def _leaderboard(found: Sequence[Progressed], output: Path, include_simulated: b
     echo(page)
 
 
-def _plain(one: Progressed) -> dict[str, object]:
+def _plain(one: CellProgress) -> dict[str, object]:
     return {
         "cell": one.cell.name, "state": one.state, "answered": one.answered, "planned": one.planned, "why": one.why,
     }  # fmt: skip
 
 
-def _show(found: Sequence[Progressed], output: Path) -> None:
+def _show(found: Sequence[CellProgress], output: Path) -> None:
     for one in found:
         if one.state != "done":
             of = "not begun" if one.planned is None else f"{one.answered:,} of {one.planned:,} answered"

@@ -13,7 +13,7 @@ from vibe_harness.cli.output import echo
 from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
-    from vibe_harness.authoring.checking import Checked
+    from vibe_harness.authoring.checking import CheckedTask
     from vibe_harness.cards.schema import TaskCard
 
 INCLUDE_PATH = click.option(
@@ -111,7 +111,7 @@ def check_tasks(cards: tuple[str, ...], include_path: tuple[Path, ...], trust_re
         raise click.exceptions.Exit(2)
 
 
-def _show_checked(checked: Checked) -> None:
+def _show_checked(checked: CheckedTask) -> None:
     if checked.findings:
         echo(f"{checked.card}: {len(checked.findings)} to mend")
         for finding in checked.findings:

@@ -14,7 +14,7 @@ from vibe_harness.cli.output import echo, tell
 from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
-    from vibe_harness.validation.results import Agreement, Validation
+    from vibe_harness.validation.results import AgreementRate, Validation
     from vibe_harness.validation.sample import Sample
 
 _JUDGE = click.option("--judge", "name", required=True, help="Name of who judges; judgments are kept by it.")
@@ -191,7 +191,7 @@ def _print(drawn: Sample, found: Validation) -> None:
         echo("NOT COMPLETE: some readings are still to be judged; the figures are of those that were")
 
 
-def _row(extractor: str, task: str, attribute: str, found: Agreement) -> list[str]:
+def _row(extractor: str, task: str, attribute: str, found: AgreementRate) -> list[str]:
     interval = ""
     if found.interval is not None:
         interval = f"{100 * found.interval[0]:.1f} to {100 * found.interval[1]:.1f}" + (

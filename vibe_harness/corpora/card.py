@@ -16,7 +16,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.registry import did_you_mean
 
 
-class Balance(Card):
+class Balancing(Card):
     """As many speakers of each group, within each group of another column."""
 
     column: Identifier = Field(description="the groups to make equal: gender")
@@ -31,7 +31,7 @@ class Selection(Card):
     lexicon: FilePath | None = Field(None, description="word list beside the card: sentences with one of them fall")
     shared_sentences: bool = Field(False, description="only sentences that every speaker has")
     sentences: int | None = Field(None, ge=1, description="how many of these, drawn by the seed; more keep the fewer")
-    balance: Balance | None = None
+    balance: Balancing | None = None
     seed: int = 0
 
 

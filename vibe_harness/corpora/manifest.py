@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vibe_harness.corpora.group_names import plain
-from vibe_harness.corpora.table_rows import Row, parquet_metadata, read_rows
+from vibe_harness.corpora.table_rows import TableRow, parquet_metadata, read_rows
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean
@@ -130,7 +130,7 @@ class _Reader:
         self._speakers: dict[str, str] = {}  # speaker, also as `plain` has it -> as it was written first
         self._groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 
-    def clip(self, row: Row) -> Clip:
+    def clip(self, row: TableRow) -> Clip:
         place = f"{self.path}:{row.line}"
         cells = row.cells
         for column in REQUIRED:

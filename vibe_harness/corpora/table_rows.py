@@ -17,14 +17,14 @@ ColumnCheck = Callable[[str, list[str]], None]  # place and column names -> rais
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row: its line (for Parquet its number, from 1) and its cells, trimmed; an absent cell is left out."""
 
     line: int
     cells: Mapping[str, str]
 
 
-def read_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
+def read_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
     """The rows of a table, by the file's extension: .csv, .jsonl (or .ndjson), .parquet.
 
     Text is UTF-8, with or without a byte order mark. Raises UserError with file and line for anything malformed.
@@ -49,7 +49,7 @@ def parquet_metadata(path: Path) -> dict[str, str]:
     return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in metadata.items()}
 
 
-def _csv_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
+def _csv_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -61,7 +61,7 @@ def _csv_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
             line = reader.line_num + 1
             for cells in reader:
                 if len(cells) == len(header):
-                    yield Row(line, dict(zip(header, map(str.strip, cells), strict=True)))
+                    yield TableRow(line, dict(zip(header, map(str.strip, cells), strict=True)))
                 elif cells:
                     raise UserError(
                         f"{path}:{line}: {len(cells)} cells where the header has {len(header)} columns: a comma too "
@@ -72,7 +72,7 @@ def _csv_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
             raise UserError(f"{path}:{reader.line_num}: not a CSV line: {error}") from None
 
 
-def _jsonl_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
+def _jsonl_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
     decoder = json.JSONDecoder(object_pairs_hook=list)  # pairs, so that a name that stands twice is seen
     seen: list[str] = []
     with path.open(encoding="utf-8-sig") as file:
@@ -91,7 +91,9 @@ def _jsonl_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
                 _check_names(place, names)
                 check_columns(place, names)
                 seen = names
-            yield Row(line, {name: _cell(place, name, value) for name, (_, value) in zip(names, pairs, strict=True)})
+            yield TableRow(
+                line, {name: _cell(place, name, value) for name, (_, value) in zip(names, pairs, strict=True)}
+            )
 
 
 def _check_names(place: str, names: list[str]) -> None:
@@ -111,7 +113,7 @@ def _cell(place: str, column: str, value: Any) -> str:
     raise UserError(f"{place}: '{column}' holds a list or an object: write text")
 
 
-def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
+def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -131,7 +133,7 @@ def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[Row]:
                 raise UserError(f"{path}: the column '{name}' ({column.type}) is not text or numbers") from None
         for cells in zip(*columns, strict=True):
             line += 1
-            yield Row(line, dict(zip(names, cells, strict=True)))
+            yield TableRow(line, dict(zip(names, cells, strict=True)))
 
 
 def _batches(path: Path, file: Any) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vibe_harness.backends.guards import Budget, constrains, watched
+from vibe_harness.backends.guards import Budget, constrains, enforce_limits
 from vibe_harness.backends.protocol import BACKENDS, Opener, open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
@@ -101,9 +101,9 @@ class ModelExtractor:
                 yield request
 
         def answers() -> Iterator[Response]:
-            yield from watched(self._backend, requests(), self._budget)
+            yield from enforce_limits(self._backend, requests(), self._budget)
             if again:  # what turned out unreadable once no more was drawn
-                yield from watched(self._backend, requests(), self._budget)
+                yield from enforce_limits(self._backend, requests(), self._budget)
 
         for answer in answers():
             if answer.request not in asked:

@@ -10,15 +10,15 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.offers import (
-    chosen,
+from vibe_harness.cards.offered_options import (
+    chosen_option,
+    correct_option,
     label_digests,
-    lettered,
-    offers,
+    option_orders,
     order_of,
     order_variants,
-    right_option,
     sample_options,
+    template_options,
 )
 from vibe_harness.cards.schema import CHOICE as ATTRIBUTE
 from vibe_harness.cards.schema import ChoicePart, TaskCard
@@ -40,7 +40,7 @@ UNLIKELY_LETTERS_LIMIT = 0.10
 """Share of the answers by likelihood for which something else than a letter is the likelier beginning."""
 
 
-class Choice(TaskKind):
+class ChoiceKind(TaskKind):
     """One of several options by its letter, whatever the order in which they are offered."""
 
     variables = frozenset({"options", "spoken"})
@@ -56,7 +56,7 @@ class Choice(TaskKind):
         return label_digests(roots, part_of(card))
 
     def context(self, card: TaskCard) -> Mapping[str, Any]:
-        return {"options": lettered(sample_options(part_of(card))), "spoken": False}
+        return {"options": template_options(sample_options(part_of(card))), "spoken": False}
 
     def columns(self, card: TaskCard) -> Iterator[tuple[tuple[str, ...], str]]:
         choice = part_of(card)
@@ -103,15 +103,15 @@ class Choice(TaskKind):
         return choice_prompts(task, part_of(task.card), styles, checked, rate, sound=sound)
 
     def count(self, task: Task, clip: Clip) -> int:
-        return sum(1 for _ in offers(part_of(task.card), "", clip))
+        return sum(1 for _ in option_orders(part_of(task.card), "", clip))
 
     def bind(self, task: Task, variant: str, clip: Clip) -> Task:
         style = variant.partition(".")[0]
-        options = dict(offers(part_of(task.card), style, clip))[variant]
-        return replace(task, offered=options, context={"options": lettered(options), "spoken": False})
+        options = dict(option_orders(part_of(task.card), style, clip))[variant]
+        return replace(task, offered=options, context={"options": template_options(options), "spoken": False})
 
     def meaning(self, card: TaskCard, variant: str, values: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(chosen(part_of(card), variant, letter) for letter in values)
+        return tuple(chosen_option(part_of(card), variant, letter) for letter in values)
 
     def frame(self, path: Path, card: TaskCard, style: str, dimension: str) -> pd.DataFrame:
         """One row a response of one prompt style, all orders together, with the columns that `Metric` names."""
@@ -133,7 +133,7 @@ class Choice(TaskKind):
         if choice.key:
             letters = frame[GROUP_PREFIX + choice.key.column].astype(str)
             rows = frame[GROUP_PREFIX + choice.order_column].astype(str) if choice.order_column else letters
-            meant = {(k, r): right_option(choice, k, r) for k, r in {*zip(letters, rows, strict=True)}}
+            meant = {(k, r): correct_option(choice, k, r) for k, r in {*zip(letters, rows, strict=True)}}
             frame["right"] = [meant[pair] for pair in zip(letters, rows, strict=True)]
         if choice.order_column:  # a row's own order is asked under other letters too
             frame[GROUP_PREFIX + choice.order_column] = frame["order"]
@@ -187,4 +187,4 @@ def _only(values: Sequence[str]) -> str | None:
     return str(values[0]) if len(values) else None
 
 
-CHOICE = Choice()
+CHOICE = ChoiceKind()

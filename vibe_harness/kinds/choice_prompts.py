@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.offers import label_files, lettered, offers, option_file
+from vibe_harness.cards.offered_options import label_files, option_file, option_orders, template_options
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.corpora.audio.concat import joined
 from vibe_harness.corpora.audio.decode import read_audio
@@ -33,8 +33,8 @@ def choice_prompts(
     """
     for style in styles:
         spoken = sound and choice.speech is not None
-        for variant, options in offers(choice, style, checked.clip):
-            context = {"options": lettered(options), "spoken": spoken}
+        for variant, options in option_orders(choice, style, checked.clip):
+            context = {"options": template_options(options), "spoken": spoken}
             prompt = partial(task.prompt, style, checked.clip.text, context)
             if not spoken:
                 yield PromptInstance(variant, prompt, checked, options)

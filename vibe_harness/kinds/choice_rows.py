@@ -8,7 +8,7 @@ from itertools import chain, product
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.offers import needed_columns, right_option, row_fault
+from vibe_harness.cards.offered_options import correct_option, needed_columns, row_fault
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.cards.spelling import fold
 from vibe_harness.corpora.audio.check import check_files
@@ -113,7 +113,7 @@ def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:
             continue
         letters = [one.groups[choice.key.column] for one in (first, clip)]
         meant = [
-            right_option(choice, letter, one.groups[choice.order_column])
+            correct_option(choice, letter, one.groups[choice.order_column])
             for letter, one in zip(letters, (first, clip), strict=True)
         ]
         if meant[0] != meant[1]:

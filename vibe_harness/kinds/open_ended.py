@@ -6,7 +6,7 @@ from vibe_harness.cards.schema import TaskCard
 from vibe_harness.kinds.base import TaskKind
 
 
-class OpenEnded(TaskKind):
+class OpenEndedKind(TaskKind):
     """Free text, from which an extractor reads the attributes of the card."""
 
     def check_card(self, card: TaskCard) -> None:
@@ -14,4 +14,4 @@ class OpenEnded(TaskKind):
             raise ValueError("extraction.attributes: name at least one")
 
 
-OPEN_ENDED = OpenEnded()
+OPEN_ENDED = OpenEndedKind()

@@ -14,9 +14,9 @@ from vibe_harness.store.engines import (
     BATCH_CHECK,
     HEARING_CHECK,
     BatchDifference,
+    append_engine,
     batch_checks,
     hearing_answers,
-    note_engine,
 )
 from vibe_harness.store.responses import FinalResponses
 from vibe_harness.store.run_folder import RunFolder
@@ -34,7 +34,7 @@ def check_hearing_once(plan: Plan, backend: Backend, folder: RunFolder) -> None:
     different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
     clips = [(heard.clip.id, partial(read_audio, heard.path, plan.model.sample_rate)) for heard in different]
     heard = check_hearing(backend, plan.model, clips)
-    note_engine(folder.engines, HEARING_CHECK, {"answers": heard.answers})
+    append_engine(folder.engines, HEARING_CHECK, {"answers": heard.answers})
 
 
 def batch_checked(folder: RunFolder) -> int:
@@ -53,4 +53,4 @@ def check_batch(plan: Plan, finals: FinalResponses, backend: Backend, folder: Ru
         asdict(BatchDifference(request, among_others, alone))
         for request, among_others, alone in batch_differences(backend, requests, texts)
     ]
-    note_engine(folder.engines, BATCH_CHECK, {"requests": number, "asked": len(chosen), "different": different})
+    append_engine(folder.engines, BATCH_CHECK, {"requests": number, "asked": len(chosen), "different": different})

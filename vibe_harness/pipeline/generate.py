@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from vibe_harness.backends.guards import Budget, watched
+from vibe_harness.backends.guards import Budget, enforce_limits
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.errors import EngineError
 from vibe_harness.progress import Tick
@@ -16,7 +16,7 @@ from vibe_harness.store.responses import FinalResponses, StoredResponse
 
 
 @dataclass
-class Asked:
+class GenerationCounts:
     """How the asking went: requests asked, those of them whose call failed, and why the first one did."""
 
     requests: int = 0
@@ -31,7 +31,7 @@ def generate(
     tick: Tick,
     budget: Budget,
     served: str | None = None,
-) -> Asked:
+) -> GenerationCounts:
     """Ask what has no answer among `finals` yet, and store each response as it arrives.
 
     tick(n) is called with the number of requests done, the earlier ones included. served: the model that gave earlier
@@ -47,10 +47,10 @@ def generate(
                 waiting[request.id] = request
                 yield request
 
-    asked = Asked()
+    asked = GenerationCounts()
     tick(len(finals.answered))
     with Journal(finals.path) as journal:
-        for response in watched(backend, pending(), budget, finals.served_model or served):
+        for response in enforce_limits(backend, pending(), budget, finals.served_model or served):
             request = waiting.pop(response.request, None)
             if request is None:
                 raise EngineError(f"the backend answered request {response.request} twice, or without being asked")

@@ -10,7 +10,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.observe import observations
 from vibe_harness.records import GROUP_PREFIX, Clip, Observation
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.extractions import ExtractionKeys, ExtractionsByKey, StoredExtraction
 from vibe_harness.store.responses import FinalResponses, StoredResponse
 from vibe_harness.store.run_folder import RunFolder
@@ -34,7 +34,7 @@ def write_observations(
     import pyarrow.parquet as pq
 
     schema = _schema(_dimensions(clips))
-    with written_aside(folder.observations) as aside, pq.ParquetWriter(aside, schema) as writer:
+    with atomic_write(folder.observations) as aside, pq.ParquetWriter(aside, schema) as writer:
         for table in observation_tables(folder, clips, finals, keys, tasks):
             writer.write_table(table)
 

@@ -21,16 +21,16 @@ from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, chec
 from vibe_harness.pipeline.extract import extract, pending_extractions
 from vibe_harness.pipeline.generate import generate
 from vibe_harness.pipeline.observe import write_observations
-from vibe_harness.planning.plan import table_of
-from vibe_harness.planning.prepare import Prepared, record_of, settings_of
+from vibe_harness.planning.plan import request_table
+from vibe_harness.planning.prepare import PreparedRun, record_of, settings_of
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
-from vibe_harness.store.engines import note_engine
-from vibe_harness.store.extractions import ExtractionKeys, extracted
+from vibe_harness.store.engines import append_engine
+from vibe_harness.store.extractions import ExtractionKeys, completed_keys
 from vibe_harness.store.journal import drop_torn_tail
 from vibe_harness.store.request_ids import RequestTable
 from vibe_harness.store.responses import FinalResponses, StoredResponse
-from vibe_harness.store.results import Results, keep_results
+from vibe_harness.store.results import Results, write_results
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.store.run_tables import read_prompts, requests_written, write_clips
 
@@ -66,14 +66,14 @@ class EngineCache(Generic[T]):
 class ActiveRun:
     """A run whose folder this process holds."""
 
-    prepared: Prepared
+    prepared: PreparedRun
     folder: RunFolder
     planned: RequestTable
     finals: FinalResponses
     budget: Budget
 
 
-def run(prepared: Prepared, progress: Progress) -> Results:
+def run(prepared: PreparedRun, progress: Progress) -> Results:
     """Run what was prepared in its folder, or finish what an earlier start left there.
 
     Raises UserError where the folder belongs to another run or another process works in it, EngineError where the
@@ -83,27 +83,27 @@ def run(prepared: Prepared, progress: Progress) -> Results:
     return results
 
 
-def run_all(runs: Sequence[Prepared], progress: Progress) -> Iterator[Results]:
+def run_all(runs: Sequence[PreparedRun], progress: Progress) -> Iterator[Results]:
     """As `run`, for several: all are asked, then all are read, then each is scored. Models are loaded once."""
     spent = Spent()
     with ExitStack() as held:
-        active_runs = [held.enter_context(at_work(prepared, spent)) for prepared in runs]
+        active_runs = [held.enter_context(open_run(prepared, spent)) for prepared in runs]
         with closing(EngineCache[Backend]()) as models:
             for active in active_runs:
-                ask(active, models, progress, _tasks_of(runs))
+                run_generation(active, models, progress, _tasks_of(runs))
         with closing(EngineCache[Extractor]()) as extractors:
             for active in active_runs:
-                read(active, extractors, progress, _tasks_of(runs))
+                run_extraction(active, extractors, progress, _tasks_of(runs))
         for active in active_runs:
-            yield score(active, progress)
+            yield run_scoring(active, progress)
 
 
-def _tasks_of(runs: Sequence[Prepared]) -> list[Task]:
+def _tasks_of(runs: Sequence[PreparedRun]) -> list[Task]:
     return list({task.name: task for prepared in runs for task in prepared.plan.tasks}.values())
 
 
 @contextmanager
-def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[ActiveRun]:
+def open_run(prepared: PreparedRun, spent: Spent | None = None) -> Iterator[ActiveRun]:
     """Hold the folder, and write down there what is asked. Raises UserError as `run` does.
 
     spent: by runs of the same command, which share its limit.
@@ -114,12 +114,12 @@ def at_work(prepared: Prepared, spent: Spent | None = None) -> Iterator[ActiveRu
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
             drop_torn_tail(journal)
         with requests_written(folder.requests, prepared.plan.requests()) as planned:
-            folder.claim(prepared.asked, record_of(prepared, planned.digest))
+            folder.claim(prepared.identity, record_of(prepared, planned.digest))
         write_clips(folder.clips, prepared.plan.clips)
         yield ActiveRun(prepared, folder, planned, FinalResponses(folder.responses, planned), budget)
 
 
-def ask(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
+def run_generation(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
     """First stage: the model answers what it has not answered yet.
 
     tasks: all that the model will be asked while it is loaded, so that it can be sized.
@@ -132,7 +132,7 @@ def ask(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tas
     with models.opened(plan.model, partial(_started, prepared, progress, tasks)) as opened:
         if prepared.config.hearing_check:
             check_hearing_once(plan, opened, folder)
-        note_engine(folder.engines, "model", opened.describe())
+        append_engine(folder.engines, "model", opened.describe())
         backend, served = opened, None
         if plan.modality == "cascade":
             backend, served = _transcribed(active, opened, progress)
@@ -145,7 +145,7 @@ def ask(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tas
             check_batch(plan, finals, backend, folder, unchecked)
 
 
-def _started(prepared: Prepared, progress: Progress, tasks: Sequence[Task]) -> Backend:
+def _started(prepared: PreparedRun, progress: Progress, tasks: Sequence[Task]) -> Backend:
     model = prepared.plan.model
     with progress.stage(f"starting {model.model}", 1) as tick:
         backend = prepared.opener(model, tasks)
@@ -156,13 +156,15 @@ def _started(prepared: Prepared, progress: Progress, tasks: Sequence[Task]) -> B
 def _transcribed(active: ActiveRun, backend: Backend, progress: Progress) -> tuple[Backend, str | None]:
     """The backend, asked from now on with the model's own transcriptions; and the model that made these."""
     plan = active.prepared.plan
-    finals = FinalResponses(active.folder.transcriptions, table_of(transcribing(plan)))
+    finals = FinalResponses(active.folder.transcriptions, request_table(transcribing(plan)))
     with progress.stage(f"transcribing with {plan.model.model}", len(plan.clips)) as tick:
         generate(transcribing(plan), finals, backend, tick, active.budget)
     return TranscriptBackend(backend, transcriptions(finals)), finals.served_model
 
 
-def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progress, tasks: Sequence[Task]) -> None:
+def run_extraction(
+    active: ActiveRun, extractors: EngineCache[Extractor], progress: Progress, tasks: Sequence[Task]
+) -> None:
     """Second stage: the extractor reads what was not read yet; observations are made of all.
 
     tasks: all whose answers the extractor will read while it is loaded.
@@ -177,19 +179,19 @@ def read(active: ActiveRun, extractors: EngineCache[Extractor], progress: Progre
         return kind_of(task.card).bind(task, stored.variant, clips[stored.clip])
 
     with progress.stage(f"extracting with {prepared.extractor}", finals.readable) as tick:
-        pending = pending_extractions(finals, extracted(folder.extractions), keys, tick)
+        pending = pending_extractions(finals, completed_keys(folder.extractions), keys, tick)
         first = next(pending, None)
         if first is not None:  # otherwise the extractor need not start
             open_it = partial(open_extractor, prepared.extractor, prepared.index, tasks, prepared.opener, active.budget)
             with extractors.opened(prepared.extractor, open_it) as extractor:
-                note_engine(folder.engines, "extractor", extractor.describe())
+                append_engine(folder.engines, "extractor", extractor.describe())
                 extract(chain([first], pending), task_of, extractor, folder.extractions, tick)
     write_observations(folder, clips, finals, keys, own)
 
 
-def score(active: ActiveRun, progress: Progress) -> Results:
+def run_scoring(active: ActiveRun, progress: Progress) -> Results:
     """Last stage: scores of the observations, stored in the folder."""
     prepared = active.prepared
     results = score_run(active.folder, settings_of(prepared.config), prepared.dimensions, progress)
-    keep_results(active.folder, results)
+    write_results(active.folder, results)
     return results

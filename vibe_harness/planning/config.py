@@ -24,7 +24,7 @@ GROUPS = (ASKED, SCORED, LIMITS, PLACES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class RunOption:
     """One option of a run: how people type it, what it is for, and what it may be."""
 
     name: str  # of the field
@@ -56,7 +56,7 @@ class Option:
 
 
 def _option(help: str, group: str, *, default: Any = None, **more: Any) -> Any:
-    """A field of `RunConfig`. more: fields of `Option` that do not follow from the field itself."""
+    """A field of `RunConfig`. more: fields of `RunOption` that do not follow from the field itself."""
     metadata = {"help": help, "group": group, **more}
     if more.get("required"):
         return field(metadata=metadata)
@@ -175,7 +175,7 @@ def _plain(value: Any) -> Any:
 
 
 @cache
-def options() -> tuple[Option, ...]:
+def options() -> tuple[RunOption, ...]:
     """Every option of a run, in the order of the reference."""
     hints = get_type_hints(RunConfig)
     found = []
@@ -186,11 +186,11 @@ def options() -> tuple[Option, ...]:
         more.setdefault("flag", f"--{one.name.replace('_', '-')}")
         kind, choices = _kind_of(hints[one.name])
         default = {} if kind == "mapping" else None if more["required"] else one.default
-        found.append(Option(name=one.name, kind=kind, choices=choices, default=default, **more))
+        found.append(RunOption(name=one.name, kind=kind, choices=choices, default=default, **more))
     return tuple(found)
 
 
-def option_named(name: str) -> Option:
+def option_named(name: str) -> RunOption:
     """The option of that field of `RunConfig`."""
     return next(option for option in options() if option.name == name)
 

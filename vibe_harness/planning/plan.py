@@ -13,7 +13,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.kinds.base import kind_of
-from vibe_harness.modality import Modality, how_heard, in_words
+from vibe_harness.modality import Modality, in_words, modality_identity
 from vibe_harness.records import AnswerBy, CheckedClip, Generation, Request, Waveform
 from vibe_harness.store.request_ids import RequestTable
 
@@ -44,7 +44,7 @@ class Plan:
 
     def table(self) -> RequestTable:
         """The id of every request with its key."""
-        return table_of(self.requests())
+        return request_table(self.requests())
 
     def requests(self, written: Iterator[tuple[str, str]] | None = None) -> Iterator[Request]:
         """Every request, clip by clip: what is asked of one clip shares the engine's caches.
@@ -55,7 +55,7 @@ class Plan:
         """
         by_likelihood = self.answer_by == "likelihood"
         how = [self.answer_by] if by_likelihood else []  # an id from before there were two ways stands
-        identity = digest([self.model.identity(), how_heard(self.modality), *how])
+        identity = digest([self.model.identity(), modality_identity(self.modality), *how])
         for heard in self.clips:
             transcript = self.modality == "transcript"
             audio = None if transcript else partial(decoded, heard.path, self.model.sample_rate)
@@ -86,7 +86,7 @@ class Plan:
                     )
 
 
-def table_of(requests: Iterable[Request]) -> RequestTable:
+def request_table(requests: Iterable[Request]) -> RequestTable:
     """The id of every request with its key."""
     return RequestTable((request.id, request.key) for request in requests)
 

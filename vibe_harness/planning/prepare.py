@@ -42,11 +42,11 @@ DEFAULT_EXTRACTOR = "qwen3-8b"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
+class PreparedRun:
     """A question over one corpus, with everything found, loaded and checked."""
 
     config: RunConfig
-    asked: Mapping[str, Any]  # what makes a run another run: everything that changes responses or readings
+    identity: Mapping[str, Any]  # what makes a run another run: everything that changes responses or readings
     index: CardIndex
     corpus: Corpus
     plan: Plan
@@ -57,7 +57,7 @@ class Prepared:
     opener: Opener = open_backend  # where engines are started
 
 
-def prepare(config: RunConfig, progress: Progress) -> list[Prepared]:
+def prepare(config: RunConfig, progress: Progress) -> list[PreparedRun]:
     """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
 
     Raises UserError for whatever would fail later.
@@ -102,7 +102,7 @@ def _prepare(
     extractor: str,
     output: Path | None,
     progress: Progress,
-) -> Prepared:
+) -> PreparedRun:
     dimensions = choose_dimensions(config.dimensions, corpus, tasks)
     clips = [clip for clip in corpus.clips if not dimensions or any(group_in(clip.groups, name) for name in dimensions)]
     check_excludes(model, corpus, clips)
@@ -122,10 +122,10 @@ def _prepare(
         )
     variants = {task.name: _variants(task, config.prompt_variant) for task in tasks}
     plan = Plan(model, tasks, variants, heard, config.seed, config.modality, config.answer_by)
-    asked = run_identity(config, plan, corpus, extractor, index)
-    return Prepared(
+    identity = run_identity(config, plan, corpus, extractor, index)
+    return PreparedRun(
         config=config,
-        asked=asked,
+        identity=identity,
         index=index,
         corpus=corpus,
         plan=plan,
@@ -133,7 +133,7 @@ def _prepare(
         extractor=extractor,
         bad_clips=bad,
         opener=opener_of(config.executor, config.executor_args),
-        folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(asked, 8)}",
+        folder=output or Path("runs") / f"{model.model}-{corpus.name[:40]}-{digest(identity, 8)}",
     )
 
 
@@ -141,7 +141,7 @@ def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, 
     """What makes a run another run: everything that changes responses or readings."""
     return {
         "model": {"name": plan.model.model, **plan.model.identity()},
-        "tasks": {task.name: {"version": task.card.version, "digest": task.question_digest} for task in plan.tasks},
+        "tasks": {task.name: {"version": task.card.version, "digest": task.prompt_digest} for task in plan.tasks},
         "variants": {name: list(names) for name, names in plan.variants.items()},
         "corpus": corpus.name,
         "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in plan.clips),
@@ -171,7 +171,7 @@ def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
     return (model.extractor or DEFAULT_EXTRACTOR) if free == {True} else "rules"
 
 
-def record_of(prepared: Prepared, requests: str) -> RunRecord:
+def record_of(prepared: PreparedRun, requests: str) -> RunRecord:
     """What the run folder keeps of a config, so that it can be scored again without anything else.
 
     requests: digest of the planned requests.
@@ -211,7 +211,7 @@ def record_of(prepared: Prepared, requests: str) -> RunRecord:
     )
 
 
-def _long_clips(prepared: Prepared) -> dict[str, int]:
+def _long_clips(prepared: PreparedRun) -> dict[str, int]:
     """What was done to clips longer than the model takes -> how many."""
     model, clips = prepared.plan.model, prepared.plan.clips
     limit = model.max_seconds

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from vibe_harness.analysis.model_labels import flat
+from vibe_harness.analysis.model_labels import flattened
 from vibe_harness.cards.digest import digest
 from vibe_harness.records import Score
-from vibe_harness.report.board_runs import Entry, LeftOut, model_labels
+from vibe_harness.report.board_runs import Entry, ExcludedRun, model_labels
 from vibe_harness.report.html import digits_of
 from vibe_harness.report.stars import Family, family_of, stars, tested
 from vibe_harness.store.results import TaskResult
@@ -151,7 +151,7 @@ class Board:
 
     blocks: tuple[Block, ...]
     family: Family
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedRun, ...]
 
 
 @dataclass
@@ -165,7 +165,9 @@ class _Draft:
     entries: dict[str, Entry]
 
 
-def build_board(entries: Sequence[Entry], left_out: Sequence[LeftOut] = (), published: Sequence[Block] = ()) -> Board:
+def build_board(
+    entries: Sequence[Entry], left_out: Sequence[ExcludedRun] = (), published: Sequence[Block] = ()
+) -> Board:
     """The board of these runs, with the published blocks after it."""
     lines = list(left_out)
     labels = model_labels(entries)
@@ -189,7 +191,7 @@ def build_board(entries: Sequence[Entry], left_out: Sequence[LeftOut] = (), publ
     return Board(blocks=(*blocks, *published), family=family, left_out=tuple(dict.fromkeys(lines)))
 
 
-def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, str, str], _Draft]:
+def _drafts(entries: Sequence[Entry], lines: list[ExcludedRun]) -> dict[tuple[str, str, str], _Draft]:
     drafts: dict[tuple[str, str, str], _Draft] = {}
     for entry in entries:
         tasks = {task.card.task: (str(task.card.kind), next(iter(task.card.prompts))) for task in entry.record.tasks}
@@ -203,7 +205,7 @@ def _drafts(entries: Sequence[Entry], lines: list[LeftOut]) -> dict[tuple[str, s
                 held = draft.found.setdefault(key, {})
                 if entry.identity in held:
                     words = f"its {result.task} by {result.dimension} is shown from another run of the same question"
-                    lines.append(LeftOut(entry.path, words))
+                    lines.append(ExcludedRun(entry.path, words))
                     continue
                 held[entry.identity] = (score, result)
                 draft.entries.setdefault(entry.identity, entry)
@@ -221,7 +223,7 @@ def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
     within = entry.record.speaker_strata.get(result.dimension, ())
     return {
         "answer_by": entry.results.answer_by,
-        **dict(flat("", asked)),
+        **dict(flattened("", asked)),
         "tau": str(entry.results.tau),
         "permuted within": ", ".join(within) or "nothing",
         "evened out over": ", ".join(entry.record.strata) or "nothing",

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vibe_harness.analysis.model_labels import told_apart
+from vibe_harness.analysis.model_labels import disambiguate
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
 from vibe_harness.records import Outcome
-from vibe_harness.store.results import Results, read_scored, to_json
+from vibe_harness.store.results import Results, read_verified_results, to_json
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class ExcludedRun:
     """What a leaderboard does not show, and why, in a line."""
 
     path: Path
@@ -39,14 +39,16 @@ class Entry:
         return digest([self.asked.get("model"), self.asked.get("seed")])
 
 
-def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) -> tuple[list[Entry], list[LeftOut]]:
+def read_entries(
+    paths: Sequence[Path], progress: Progress, *, simulated: bool
+) -> tuple[list[Entry], list[ExcludedRun]]:
     """The runs that can be shown and what is left out, both in an order that does not hang on the order given.
 
     Of several runs of one question the one with the most answers is shown, then the one with the most permutations.
     simulated: show runs of simulated models too.
     """
     found: list[Entry] = []
-    left_out: list[LeftOut] = []
+    left_out: list[ExcludedRun] = []
     with progress.stage("reading runs", len(paths)) as tick:
         for path in paths:
             tick(1)
@@ -54,20 +56,20 @@ def read_entries(paths: Sequence[Path], progress: Progress, *, simulated: bool) 
                 entry = _read(path)
             except UserError as error:
                 words = " ".join(str(error).split())  # its own path is told beside it
-                left_out.append(LeftOut(path, words.removeprefix(f"{path}: ").replace(f"{path}/", "")))
+                left_out.append(ExcludedRun(path, words.removeprefix(f"{path}: ").replace(f"{path}/", "")))
                 continue
             if entry.results.simulated and not simulated:
-                left_out.append(LeftOut(path, "a simulated model, shown only with --include-simulated"))
+                left_out.append(ExcludedRun(path, "a simulated model, shown only with --include-simulated"))
                 continue
             found.append(entry)
     shown: dict[str, Entry] = {}
     for entry in sorted(found, key=_order):
         first = shown.setdefault(digest([dict(entry.asked), entry.results.tau, _places(entry)]), entry)
         if first.results == entry.results and first is not entry:
-            left_out.append(LeftOut(entry.path, f"the same run as {first.path.name}, which is shown"))
+            left_out.append(ExcludedRun(entry.path, f"the same run as {first.path.name}, which is shown"))
         elif first is not entry:
             words = f"another run of the same question as {first.path.name}, which is shown"
-            left_out.append(LeftOut(entry.path, words))
+            left_out.append(ExcludedRun(entry.path, words))
     return list(shown.values()), sorted(left_out, key=lambda one: (str(one.path), one.why))
 
 
@@ -84,8 +86,8 @@ def _order(entry: Entry) -> tuple[Any, ...]:
 
 def _read(path: Path) -> Entry:
     folder = RunFolder(path)
-    record, asked = folder.record(), folder.question()
-    return Entry(path=path, results=read_scored(folder), record=record, asked=asked)
+    record, asked = folder.record(), folder.identity()
+    return Entry(path=path, results=read_verified_results(folder), record=record, asked=asked)
 
 
 def _places(entry: Entry) -> list[list[str]]:
@@ -94,7 +96,7 @@ def _places(entry: Entry) -> list[list[str]]:
 
 def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
     """Identity -> what its row is called: the model's name, and what tells it from others of that name."""
-    return told_apart({
+    return disambiguate({
         entry.identity: (entry.results.model, {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")})
         for entry in entries
     })  # fmt: skip

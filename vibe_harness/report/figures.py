@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.report.board import Block, Cell
 from vibe_harness.report.run_page import Shift
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +43,9 @@ def save_figure(figure: Figure, path: Path) -> list[Path]:
     with _drawing():
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # laid out once for both
-        with written_aside(paths[0]) as aside:
+        with atomic_write(paths[0]) as aside:
             aside.write_text(figure_svg(figure), encoding="utf-8", errors="replace")
-        with written_aside(paths[1]) as aside:
+        with atomic_write(paths[1]) as aside:
             figure.savefig(aside, format="png", dpi=PNG_DPI, metadata={"Software": None})
     return paths
 

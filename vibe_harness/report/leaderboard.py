@@ -8,7 +8,7 @@ from pathlib import Path
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
 from vibe_harness.report.board import build_board
-from vibe_harness.report.board_runs import LeftOut, read_entries
+from vibe_harness.report.board_runs import ExcludedRun, read_entries
 from vibe_harness.report.published import published_beside, published_blocks
 from vibe_harness.report.site import write_site
 
@@ -22,7 +22,7 @@ def make_leaderboard(
     include_published: bool = False,
     figures: bool = False,
     include_answers: bool = False,
-) -> tuple[Path, tuple[LeftOut, ...]]:
+) -> tuple[Path, tuple[ExcludedRun, ...]]:
     """Set runs beside one another, as a folder of pages. Returns the first page, and what is not shown.
 
     The arguments are the options of `vibe-harness leaderboard`. Raises UserError, naming every run that was left out,

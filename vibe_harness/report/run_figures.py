@@ -9,7 +9,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.progress import Progress
 from vibe_harness.report.figures import distribution_figure, save_figure
 from vibe_harness.report.run_page import shifts_of
-from vibe_harness.store.results import read_scored
+from vibe_harness.store.results import read_verified_results
 from vibe_harness.store.run_folder import RunFolder
 
 
@@ -18,7 +18,7 @@ def write_run_figures(folder: RunFolder, output: Path, progress: Progress) -> li
 
     Raises UserError where the run has no scores, or a file cannot be written.
     """
-    results = read_scored(folder)
+    results = read_verified_results(folder)
     drawn = [(task, shift) for task in results.tasks for shift in shifts_of(task)]
     files: list[Path] = []
     with progress.stage("drawing figures", len(drawn)) as tick:

@@ -14,11 +14,11 @@ from vibe_harness.progress import Progress
 from vibe_harness.records import Score
 from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.stars import Family, family_of, stars, tested, wholes
+from vibe_harness.report.stars import Family, family_of, stars, task_level_scores, tested
 from vibe_harness.stats.adjust import ALPHA
-from vibe_harness.store.atomic_files import check_replaced, written_aside
+from vibe_harness.store.atomic_files import atomic_write, check_replaced
 from vibe_harness.store.engines import hearing_answers
-from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_scored
+from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_verified_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
@@ -51,12 +51,12 @@ def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = 
     if not folder.results.is_file():
         raise UserError(f"{folder.path}: {NO_SCORES}")
     with folder.locked():
-        results = read_scored(folder)
+        results = read_verified_results(folder)
         samples = pack_samples(folder, record, output.parent if clips else None, progress or Progress())
         checked = read_run_validation(folder)
         stale = checked.stale(folder) if checked else None
         page = run_page(results, record, _heard(folder), samples, checked, stale)
-        with written_aside(output) as aside:
+        with atomic_write(output) as aside:
             aside.write_text(page, encoding="utf-8", errors="replace")
 
 
@@ -83,7 +83,7 @@ def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
     adjusted = iter(family.p_values)
     ends = [s.interval[1] for task in results.tasks for s in tested(task) if s.metric == "ntvd" and s.interval]
     for task in results.tasks:
-        for score, told in zip(wholes(task), tested(task), strict=True):
+        for score, told in zip(task_level_scores(task), tested(task), strict=True):
             p_value = next(adjusted)
             beside = score.p_value is not None and told.p_value is None
             yield {

@@ -27,7 +27,7 @@ from vibe_harness.report.relations import (
 )
 from vibe_harness.report.run_page import write_run_page
 from vibe_harness.stats.agreement import TAUS
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.run_folder import RunFolder
 
 FILES = ("leaderboard.csv", "leaderboard.json", "leaderboard.md", "leaderboard.tex")
@@ -116,7 +116,7 @@ def _figures(output: Path, board: Board, progress: Progress) -> list[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_text(text, encoding="utf-8", errors="replace")
 
 

@@ -30,17 +30,17 @@ class Family:
         return f"{LEGEND} (Benjamini and Hochberg over {self.tests} tests)."
 
 
-def wholes(task: TaskResult) -> list[Score]:
+def task_level_scores(task: TaskResult) -> list[Score]:
     """The scores of the task as a whole, but for those told beside it."""
     return [score for score in task.scores if score.attribute is None and score.metric not in BESIDE]
 
 
 def tested(task: TaskResult) -> list[Score]:
-    """`wholes`, of which one alone has a p: the first that was tested stands for the task in the family.
+    """`task_level_scores`, of which one alone has a p: the first that was tested stands for the task in the family.
 
     The figures of a choice task (its share and its deviation from parity, say) are of one test.
     """
-    scores, first = wholes(task), True
+    scores, first = task_level_scores(task), True
     for place, score in enumerate(scores):
         if score.p_value is not None and not first:
             scores[place] = replace(score, p_value=None)

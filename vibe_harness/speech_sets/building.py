@@ -19,14 +19,14 @@ from vibe_harness.speech_sets.recognition import open_recogniser, transcripts
 from vibe_harness.speech_sets.screening import screened, shares, write_screening
 from vibe_harness.speech_sets.synthesis import SpokenClip, open_voice, spoken_clips
 from vibe_harness.speech_sets.texts import spoken_texts, write_review
-from vibe_harness.store.atomic_files import clear_aside, written_aside
+from vibe_harness.store.atomic_files import atomic_write, remove_partial_files
 
 REVIEW, MANIFEST, SCREENING, RATING = TABLES = ("review.csv", "manifest.csv", "screening.csv", "rating.csv")
 Stage = Callable[[str, int], AbstractContextManager[Tick]]
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltSpeechSet:
     """What a folder holds now."""
 
     texts: int
@@ -39,7 +39,7 @@ class Built:
     ratings: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
 
 
-def build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -> Built:
+def build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -> BuiltSpeechSet:
     """Rewrite, speak, write the manifest, transcribe, screen, draw the sample; only what `output` does not hold.
 
     Raises UserError or EngineError, naming the step, where one cannot be taken: what the earlier ones made is whole.
@@ -49,9 +49,9 @@ def build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -
         lock = FileLock(output / ".lock", timeout=0)
         with lock:
             for name in TABLES:
-                clear_aside(output, name)
+                remove_partial_files(output, name)
             for folder in (output / "audio").glob("*"):
-                clear_aside(folder)
+                remove_partial_files(folder)
             return _build(speech_set, output, cards, stage)
     except Timeout:
         raise UserError(f"{output}: another process is building there: wait for it, or name another folder") from None
@@ -59,7 +59,7 @@ def build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -
         raise UserError(f"{output}: cannot be written: {error.strerror}") from None
 
 
-def _build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -> Built:
+def _build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -> BuiltSpeechSet:
     card = speech_set.card
     for voice in card.voices:  # what is missing is said before a model is paid for
         open_voice(voice)
@@ -71,7 +71,7 @@ def _build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) 
     with stage("speaking", _count(speech_set)) as tick:
         clips = spoken_clips(speech_set, texts, output, tick)
     _write_manifest(output / MANIFEST, speech_set, clips)
-    built = Built(
+    built = BuiltSpeechSet(
         texts=len(texts),
         flagged=flagged,
         mended=sum(text.text != text.rewritten for text in texts),
@@ -88,7 +88,9 @@ def _build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) 
     cells = {item.id: item.row[rotate] for item in speech_set.items} if rotate else {}
     sheet = output / RATING
     sample = write_sheet(sheet, draw(rows, card.rating, cells, card.texts[0]))
-    return Built(built.texts, flagged, built.mended, built.clips, built.hours, shares(rows), sample, rated(sheet))
+    return BuiltSpeechSet(
+        built.texts, flagged, built.mended, built.clips, built.hours, shares(rows), sample, rated(sheet)
+    )
 
 
 def _count(speech_set: SpeechSet) -> int:
@@ -112,7 +114,7 @@ def _write_manifest(path: Path, speech_set: SpeechSet, clips: Sequence[SpokenCli
     cells = {item.id: item.row for item in speech_set.items}
     parts = [f"{part}_{what}" for part in others for what in PART]
     columns = ["file", "speaker", *groups, "sentence_id", "text", *parts, *card.keep, "licence", "synthetic"]
-    with written_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+    with atomic_write(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, columns)
         table.writeheader()
         for (item, voice), spoken in rows.items():

@@ -123,7 +123,7 @@ def load_speech_set(path: Path) -> SpeechSet:
     card = validated(source, SpeechSetCard)
     table = inside(path.parent.resolve(), card.source)
     if table is None:
-        raise UserError(f"{source.place(['source'])}: there is no file '{card.source}' beside {path.name}")
+        raise UserError(f"{source.location(['source'])}: there is no file '{card.source}' beside {path.name}")
     return SpeechSet(card, path, _items(card, table))
 
 

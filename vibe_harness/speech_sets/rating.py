@@ -8,24 +8,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vibe_harness.cards.digest import digest
-from vibe_harness.csv_sheets import ENCODING, filled_rows, inert
+from vibe_harness.csv_sheets import ENCODING, escape_formula, filled_rows
 from vibe_harness.errors import UserError
 from vibe_harness.speech_sets.card import Rating
-from vibe_harness.speech_sets.screening import BINS, Screened
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.speech_sets.screening import BINS, ScreenedClip
+from vibe_harness.store.atomic_files import atomic_write
 
 RATINGS = ("correct", "acceptable", "incorrect")
 COLUMNS = ("language", "bin", "file", "said", "rating", "sha256")
 
 
-def draw(rows: Sequence[Screened], rating: Rating, cells: Mapping[str, str], first_part: str) -> list[Screened]:
+def draw(rows: Sequence[ScreenedClip], rating: Rating, cells: Mapping[str, str], first_part: str) -> list[ScreenedClip]:
     """The sample: of each language and each bin with errors, up to `per_bin` clips.
 
     Within a bin every group of `rating.stratify` gets its share of the clips, by largest remainders. Within a group
     one clip an item is taken, the question's where it is there, and the cells of `rating.rotate` take turns; where
     that gives too few, further clips fill up. cells: item -> its cell of that column.
     """
-    drawn: list[Screened] = []
+    drawn: list[ScreenedClip] = []
     languages = sorted({row.clip.voice.groups.get("language", "") for row in rows})
     for language in languages:
         for name in BINS[1:]:
@@ -34,12 +34,14 @@ def draw(rows: Sequence[Screened], rating: Rating, cells: Mapping[str, str], fir
     return drawn
 
 
-def _from_bin(pool: Sequence[Screened], rating: Rating, cells: Mapping[str, str], first_part: str) -> list[Screened]:
-    groups: dict[str, list[Screened]] = {}
+def _from_bin(
+    pool: Sequence[ScreenedClip], rating: Rating, cells: Mapping[str, str], first_part: str
+) -> list[ScreenedClip]:
+    groups: dict[str, list[ScreenedClip]] = {}
     for row in sorted(pool, key=lambda row: digest([rating.seed, row.clip.file])):
         groups.setdefault(row.clip.voice.groups.get(rating.stratify, ""), []).append(row)
     quotas = largest_remainders({name: len(rows) for name, rows in groups.items()}, min(rating.per_bin, len(pool)))
-    taken: list[Screened] = []
+    taken: list[ScreenedClip] = []
     for name in sorted(groups):
         ordered = [*_turns(_one_an_item(groups[name], first_part, rating.seed), cells)]
         chosen = {id(row) for row in ordered}
@@ -48,9 +50,9 @@ def _from_bin(pool: Sequence[Screened], rating: Rating, cells: Mapping[str, str]
     return taken
 
 
-def _one_an_item(rows: Sequence[Screened], first_part: str, seed: int) -> list[Screened]:
+def _one_an_item(rows: Sequence[ScreenedClip], first_part: str, seed: int) -> list[ScreenedClip]:
     """One row of each item, the items in random order. rows: in random order."""
-    items: dict[str, list[Screened]] = {}
+    items: dict[str, list[ScreenedClip]] = {}
     for row in rows:
         items.setdefault(row.clip.text.item, []).append(row)
     return [
@@ -59,9 +61,9 @@ def _one_an_item(rows: Sequence[Screened], first_part: str, seed: int) -> list[S
     ]
 
 
-def _turns(rows: Sequence[Screened], cells: Mapping[str, str]) -> Iterator[Screened]:
+def _turns(rows: Sequence[ScreenedClip], cells: Mapping[str, str]) -> Iterator[ScreenedClip]:
     """The rows, one of each cell in turn."""
-    queues: dict[str, list[Screened]] = {}
+    queues: dict[str, list[ScreenedClip]] = {}
     for row in rows:
         queues.setdefault(cells.get(row.clip.text.item, ""), []).append(row)
     while queues:
@@ -82,7 +84,7 @@ def largest_remainders(sizes: Mapping[str, int], seats: int) -> dict[str, int]:
     return given
 
 
-def write_sheet(path: Path, drawn: Sequence[Screened]) -> int:
+def write_sheet(path: Path, drawn: Sequence[ScreenedClip]) -> int:
     """The sheet that people fill in, keeping the ratings it holds already. Returns how many clips it lists.
 
     Raises UserError where a rating would be lost: its clip is no longer in the sample, or sounds otherwise now.
@@ -94,14 +96,14 @@ def write_sheet(path: Path, drawn: Sequence[Screened]) -> int:
             f"{path}: {len(lost)} ratings are of clips that are not in the sample now (one is {min(lost)[0]}): move "
             "the file aside to have a new sample drawn"
         )
-    with written_aside(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
+    with atomic_write(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
         table = csv.writer(file)
         table.writerow(COLUMNS)
         for row in drawn:
             clip = row.clip
             language = clip.voice.groups.get("language", "")
             rating = given.get((clip.file, clip.sha256), "")
-            table.writerow([language, row.bin, clip.file, inert(clip.text.text), rating, clip.sha256])
+            table.writerow([language, row.bin, clip.file, escape_formula(clip.text.text), rating, clip.sha256])
     return len(drawn)
 
 

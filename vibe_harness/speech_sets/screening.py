@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from vibe_harness.csv_sheets import inert
+from vibe_harness.csv_sheets import escape_formula
 from vibe_harness.errors import UserError
 from vibe_harness.speech_sets.synthesis import SpokenClip
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 
 # BiasInEar, section 2.2: 0, (0, 0.2], (0.2, 0.6], > 0.6.
 BINS = ("0", "0 to 0.2", "0.2 to 0.6", "over 0.6")
@@ -21,7 +21,7 @@ EDGES = (0.0, 0.2, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
-class Screened:
+class ScreenedClip:
     """One clip with its errors."""
 
     clip: SpokenClip
@@ -41,7 +41,7 @@ def screened(
     clips: Sequence[SpokenClip],
     heard: Mapping[str, Mapping[str, str]],
     units: Mapping[str, Literal["word", "character"]],
-) -> list[Screened]:
+) -> list[ScreenedClip]:
     """Each clip with the error rate of each recogniser.
 
     heard: recogniser -> file -> transcript. units: language -> what is counted; words where it is not named.
@@ -52,7 +52,7 @@ def screened(
         language = clip.voice.groups.get("language", "")
         unit = units.get(language) or units.get(language.partition("-")[0], "word")  # zh-CN is Chinese
         errors = {name: error_rate(clip.text.text, texts[clip.file], unit) for name, texts in heard.items()}
-        result.append(Screened(clip, errors))
+        result.append(ScreenedClip(clip, errors))
     return result
 
 
@@ -81,7 +81,7 @@ def _plain(text: str) -> str:
     return " ".join("".join(" " if unicodedata.category(c)[0] in "PZC" else c for c in text).split())
 
 
-def shares(rows: Sequence[Screened]) -> dict[str, dict[str, float]]:
+def shares(rows: Sequence[ScreenedClip]) -> dict[str, dict[str, float]]:
     """Language -> bin -> share of its clips (the paper's Table 2). The language of a voice without one is ""."""
     languages: dict[str, list[str]] = {}
     for row in rows:
@@ -91,14 +91,14 @@ def shares(rows: Sequence[Screened]) -> dict[str, dict[str, float]]:
     }
 
 
-def write_screening(path: Path, rows: Sequence[Screened], heard: Mapping[str, Mapping[str, str]]) -> None:
+def write_screening(path: Path, rows: Sequence[ScreenedClip], heard: Mapping[str, Mapping[str, str]]) -> None:
     """One line a clip: file, what was said, what each recogniser heard, errors, bin."""
-    with written_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+    with atomic_write(path) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file)
         table.writerow(["file", "item", "part", "voice", "said", *heard, *(f"{name}_errors" for name in heard), "bin"])
         for row in rows:
             clip = row.clip
-            texts = [inert(heard[name][clip.file]) for name in heard]
+            texts = [escape_formula(heard[name][clip.file]) for name in heard]
             errors = [f"{row.errors[name]:.4f}" for name in heard]
-            told = [clip.file, clip.text.item, clip.text.part, clip.voice.voice, inert(clip.text.text)]
+            told = [clip.file, clip.text.item, clip.text.part, clip.voice.voice, escape_formula(clip.text.text)]
             table.writerow([*told, *texts, *errors, row.bin])

@@ -21,7 +21,7 @@ from vibe_harness.records import Waveform
 from vibe_harness.registry import Registry
 from vibe_harness.speech_sets.card import SpeechSet, Voice
 from vibe_harness.speech_sets.texts import SpokenText
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.journal import Journal, as_object, read_journal
 
 QUIETEST = 0.001  # of full scale: under it there is nothing to hear
@@ -123,7 +123,7 @@ def _speak(synthesizer: Synthesizer, text: SpokenText, path: Path) -> tuple[str,
     if not len(wave.samples) or np.abs(wave.samples).max() < QUIETEST:
         raise EngineError(f"{at} silence for {text.text[:80]!r}")
     data = wav_bytes(wave)
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         aside.write_bytes(data)
     samples, rate = soundfile.read(io.BytesIO(data), dtype="float32")
     return waveform_hash(Waveform(samples, rate)), round(len(samples) / rate, 4)

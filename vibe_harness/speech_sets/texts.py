@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vibe_harness.backends.guards import Budget, watched
+from vibe_harness.backends.guards import Budget, enforce_limits
 from vibe_harness.backends.protocol import open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.cards.templates import TemplateSet
-from vibe_harness.csv_sheets import ENCODING, filled_rows, inert
+from vibe_harness.csv_sheets import ENCODING, escape_formula, filled_rows
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.progress import Tick
 from vibe_harness.records import Generation, Outcome, Request, Response
 from vibe_harness.speech_sets.card import SpeechSet, SpeechSetCard
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.journal import Journal, as_object, read_journal
 
 VARIABLES = frozenset({"text", "part", "row"})
@@ -117,7 +117,7 @@ def _rewritten(model: ModelCard, missing: Sequence[Request], path: Path, tick: T
     done, faults = {}, []
     try:
         with Journal(path) as journal:
-            for response in watched(backend, missing, Budget()):
+            for response in enforce_limits(backend, missing, Budget()):
                 text, fault = _read(response)
                 if text is None:
                     faults.append(fault)
@@ -164,12 +164,12 @@ def write_review(path: Path, texts: Sequence[SpokenText]) -> int:
             f"{path}: {len(lost)} verdicts are on texts that are written otherwise now (one is {one['item']}, "
             f"{one['part']}): move the file aside to review anew"
         )
-    with written_aside(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
+    with atomic_write(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
         table = csv.writer(file)
         table.writerow(REVIEW)
         for text in flagged:
             row = given.get(text.key, {"verdict": "", "mended": ""})
-            shown = [inert(cell) for cell in (text.item, text.part, text.original, text.rewritten)]
+            shown = [escape_formula(cell) for cell in (text.item, text.part, text.original, text.rewritten)]
             table.writerow([*shown, row["verdict"], row["mended"], text.key])
     return len(flagged)
 

@@ -18,7 +18,7 @@ PART = ".part"  # ends the name of a file that is not whole yet
 
 
 @contextmanager
-def written_aside(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A path to write to, which becomes `path` when the block ends well, and vanishes otherwise."""
     aside = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     try:
@@ -41,7 +41,7 @@ def check_replaced(path: Path, *endings: str) -> None:
         raise UserError(f"{path}: there is a file already, and its name does not end with {endings[0]}: name another")
 
 
-def clear_aside(folder: Path, name: str = "*") -> None:
+def remove_partial_files(folder: Path, name: str = "*") -> None:
     """Remove what killed processes left half written in a folder whose lock the caller holds.
 
     name: the file's, or all files', where the folder holds nobody else's.
@@ -52,7 +52,7 @@ def clear_aside(folder: Path, name: str = "*") -> None:
 
 def write_json(path: Path, data: Any) -> None:
     """Write data as indented JSON. NaN is refused: it is not JSON, and never a result."""
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
         aside.write_text(text + "\n", encoding="utf-8", errors="replace")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.run_folder import RunFolder
 
 _LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
@@ -21,9 +21,9 @@ _LINE = re.compile(r"([0-9a-f]{64})  (\S+)")
 
 def write_sums(folder: RunFolder) -> None:
     """Write SHA256SUMS, a line for each file, as `sha256sum --check` reads it."""
-    sums = {path.name: _sum_of(path) for path in folder.summed()}
+    sums = {path.name: _sum_of(path) for path in folder.checksummed()}
     lines = [f"{found}  {name}\n" for name, found in sums.items() if found is not None]
-    with written_aside(folder.sums) as aside:
+    with atomic_write(folder.sums) as aside:
         aside.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
@@ -34,7 +34,7 @@ def changed_files(folder: RunFolder) -> Sequence[str]:
     cannot be read.
     """
     before = dict(_read(folder))
-    return [path.name for path in folder.summed() if _sum_of(path) != before.get(path.name)]
+    return [path.name for path in folder.checksummed() if _sum_of(path) != before.get(path.name)]
 
 
 def check_sums(folder: RunFolder) -> None:
@@ -75,4 +75,4 @@ def _sum_of(path: Path) -> str | None:
 
 def run_digest(folder: RunFolder) -> str:
     """Digest of what a run asked and of how it is read: its cards with their templates and alias files."""
-    return digest([folder.question(), [task.digest for task in folder.record().tasks]])
+    return digest([folder.identity(), [task.digest for task in folder.record().tasks]])

@@ -59,7 +59,7 @@ def decode_engine(line: bytes) -> EngineEntry:
     return EngineEntry(role, said)
 
 
-def note_engine(path: Path, role: str, said: Mapping[str, Any]) -> None:
+def append_engine(path: Path, role: str, said: Mapping[str, Any]) -> None:
     """Write down an engine that was started, or what a check of it found."""
     with Journal(path) as journal:
         journal.append({"role": role, **said, "time": time.time()})

@@ -82,7 +82,7 @@ def read_extractions(path: Path) -> Iterator[StoredExtraction]:
     return read_journal(path, decode_extraction)
 
 
-def extracted(path: Path) -> Ids:
+def completed_keys(path: Path) -> Ids:
     """Keys of the extractions that a file holds, but for those that failed."""
     return Ids(stored.key for stored in read_extractions(path) if not stored.failed)
 

@@ -218,7 +218,7 @@ def json_schema() -> dict[str, Any]:
     return _RESULTS.json_schema()
 
 
-def keep_results(folder: RunFolder, results: Results) -> None:
+def write_results(folder: RunFolder, results: Results) -> None:
     """Write the results of a run into its folder, with checksums of all that they were made of.
 
     A page of other scores, or of other answers, goes: a number that is no longer true must not stand beside the new.
@@ -230,7 +230,7 @@ def keep_results(folder: RunFolder, results: Results) -> None:
         folder.page.unlink()
 
 
-def read_scored(folder: RunFolder) -> Results:
+def read_verified_results(folder: RunFolder) -> Results:
     """The results of a run, which are those of the files beside them.
 
     Raises UserError where the run has no scores, where they are broken, or where they or the files were changed since.

@@ -19,7 +19,7 @@ from vibe_harness.cards.schema import ModelCard, TaskCard
 from vibe_harness.errors import UserError
 from vibe_harness.modality import Modality
 from vibe_harness.records import AnswerBy
-from vibe_harness.store.atomic_files import checked_document, clear_aside, read_json, write_json
+from vibe_harness.store.atomic_files import checked_document, read_json, remove_partial_files, write_json
 
 FORMAT = 2
 
@@ -94,7 +94,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.asked = path / "run.json"
+        self.run_json = path / "run.json"
         self.clips = path / "clips.parquet"
         self.requests = path / "requests.parquet"
         self.engines = path / "engines.jsonl"
@@ -106,11 +106,11 @@ class RunFolder:
         self.sums = path / "SHA256SUMS"
         self.page = path / "report.html"
 
-    def summed(self) -> tuple[Path, ...]:
+    def checksummed(self) -> tuple[Path, ...]:
         """The files that the scores hang on, and the scores, whether they are there or not."""
         return (
-            self.asked, self.clips, self.requests, self.engines, self.transcriptions, self.responses, self.extractions,
-            self.observations, self.results,
+            self.run_json, self.clips, self.requests, self.engines, self.transcriptions, self.responses,
+            self.extractions, self.observations, self.results,
         )  # fmt: skip
 
     @contextmanager
@@ -128,13 +128,13 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
         try:
-            for whole in (*self.summed(), self.sums, self.page):
-                clear_aside(self.path, whole.name)
+            for whole in (*self.checksummed(), self.sums, self.page):
+                remove_partial_files(self.path, whole.name)
             yield
         finally:
             lock.release()
 
-    def held(self) -> bool:
+    def is_locked(self) -> bool:
         """Whether another process works in the folder."""
         lock = filelock.FileLock(self.path / ".lock", blocking=False)
         if not (self.path / ".lock").exists():
@@ -155,7 +155,7 @@ class RunFolder:
         Observations that were made under other alias files go: the run makes them anew from its responses.
         Raises UserError, naming what differs, where the folder holds another run, or files that are no run's.
         """
-        if self.asked.exists():
+        if self.run_json.exists():
             before = self.read()["asked"]
             read_alike = [task.digest for task in self.record().tasks] == [task.digest for task in record.tasks]
             differing = [key for key in {**asked, **before} if before.get(key) != asked.get(key)]
@@ -174,23 +174,23 @@ class RunFolder:
                     "--output-path"
                 )
         write_json(
-            self.asked, {"format": FORMAT, "asked": dict(asked), "record": _RECORD.dump_python(record, mode="json")}
+            self.run_json, {"format": FORMAT, "asked": dict(asked), "record": _RECORD.dump_python(record, mode="json")}
         )
 
     def record(self) -> RunRecord:
         """What run.json says of the run. Raises UserError where there is none, or where another version wrote it."""
         data = self.read()
-        record = checked_document(self.asked, _RECORD, data["record"])
+        record = checked_document(self.run_json, _RECORD, data["record"])
         for name in data["asked"]["tasks"].keys() ^ {task.card.task for task in record.tasks}:
-            raise UserError(f"{self.asked}: the task '{name}' is asked or recorded alone: edited")
+            raise UserError(f"{self.run_json}: the task '{name}' is asked or recorded alone: edited")
         for task in record.tasks:
             for variant in set(task.variants) - task.prompts.keys():
                 raise UserError(
-                    f"{self.asked}: the task '{task.card.task}' lacks its prompt '{variant}': it was edited"
+                    f"{self.run_json}: the task '{task.card.task}' lacks its prompt '{variant}': it was edited"
                 )
         return record
 
-    def question(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """What makes this run another run: see `claim`. Raises UserError as `record` does."""
         asked: dict[str, Any] = self.read()["asked"]
         return asked
@@ -198,16 +198,16 @@ class RunFolder:
     def read(self) -> dict[str, Any]:
         """What run.json holds, as written. Raises UserError as `record` does."""
         try:
-            found = self.asked.is_file()
+            found = self.run_json.is_file()
         except OSError as error:
             raise UserError(f"{self.path}: cannot be a run folder: {error.strerror}") from None
         if not found:
             inside = sorted(self.path.glob("*/run.json"))[:1]
             hint = "".join(f"; {found.parent} is one" for found in inside)
             raise UserError(f"{self.path}: not a run folder: it has no run.json{hint}")
-        data = read_json(self.asked)
+        data = read_json(self.run_json)
         if not isinstance(data, dict) or not isinstance(data.get("asked"), dict) or "record" not in data:
-            raise UserError(f"{self.asked}: not the record of a run")
+            raise UserError(f"{self.run_json}: not the record of a run")
         if data.get("format") != FORMAT:
             raise UserError(
                 f"{self.path}: made in run format {data.get('format')}, and this version reads format {FORMAT}: use "
@@ -215,7 +215,7 @@ class RunFolder:
             )
         for name in ("model", "tasks", "extractor"):
             if not isinstance(data["asked"].get(name), dict):
-                raise UserError(f"{self.asked}: not the record of a run: it does not say which {name} was asked")
+                raise UserError(f"{self.run_json}: not the record of a run: it does not say which {name} was asked")
         return data
 
 

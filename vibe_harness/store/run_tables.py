@@ -16,7 +16,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.group_names import check_groups_apart
 from vibe_harness.errors import UserError
 from vibe_harness.records import GROUP_PREFIX, CheckedClip, Clip, Request, RequestKey, parts_of
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.request_ids import RequestTable
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def write_clips(path: Path, clips: Sequence[CheckedClip]) -> None:
     }
     for name in dimensions:
         columns[GROUP_PREFIX + name] = pa.array([heard.clip.groups.get(name) for heard in clips], pa.string())
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         pq.write_table(pa.table(columns), aside)
 
 
@@ -69,7 +69,7 @@ def requests_written(path: Path, requests: Iterable[Request]) -> Iterator[Reques
             writer.write_table(pa.table(columns, schema=schema))
             yield from ((request.id, request.key) for request in batch)
 
-    with written_aside(path) as aside:
+    with atomic_write(path) as aside:
         with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
             planned = RequestTable(noted(writer))
         yield planned
@@ -148,7 +148,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
     columns = [*SCORED, *(["answer"] if "answer" in names else []), *groups]
     try:
-        rows = rows_asked(path, task, variant, parts)
+        rows = matching_rows(path, task, variant, parts)
         order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])
         found = {name: _as_series(read_column(path, name, rows).take(order)) for name in columns}  # no two under way
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -171,7 +171,7 @@ def _as_series(column: pa.Array[Any]) -> pd.Series[Any]:
     return column.to_pandas() if words else pd.Series(pd.arrays.ArrowExtensionArray(column))
 
 
-def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
+def matching_rows(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
     """Which rows of the observations are of one task and variant and have a word in every column of `needed`.
 
     Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
@@ -193,7 +193,7 @@ def rows_asked(path: Path, task: str, variant: str, needed: Sequence[str]) -> ND
 
 
 def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]:
-    """One column of the rows (see `rows_asked`); of words as codes of a sorted dictionary of those there are.
+    """One column of the rows (see `matching_rows`); of words as codes of a sorted dictionary of those there are.
 
     Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
     """

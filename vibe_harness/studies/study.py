@@ -17,10 +17,10 @@ from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.corpora.registry import SUFFIXES, find_corpus
 from vibe_harness.errors import UserError
-from vibe_harness.planning.config import Option, RunConfig, options
+from vibe_harness.planning.config import RunConfig, RunOption, options
 from vibe_harness.records import Reading
 from vibe_harness.store.responses import count_answers
-from vibe_harness.store.results import read_scored
+from vibe_harness.store.results import read_verified_results
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.store.run_tables import count_requests
 
@@ -57,7 +57,7 @@ class Study(Card):
         return self.model_dump(mode="json", exclude={"description", "models", "tasks", "corpora", "include_path"})
 
 
-def _field_of(option: Option) -> tuple[Any, Any]:
+def _field_of(option: RunOption) -> tuple[Any, Any]:
     """Type and default of the field of a study file that sets an option of a run."""
     bounds = {"ge": option.least} if option.kind == "integer" else {"gt": option.above} if option.above else {}
     kinds: dict[str, Any] = {
@@ -78,7 +78,7 @@ _STUDY_FILE = create_model("Study", __base__=Study, **_FIELDS)
 
 
 @dataclass(frozen=True)
-class Cell:
+class StudyCell:
     """One model, one task, one corpus: a run folder of its own."""
 
     study: Study
@@ -99,7 +99,7 @@ class Cell:
         )  # fmt: skip
 
 
-class State(StrEnum):
+class CellState(StrEnum):
     """How far a cell has come."""
 
     DONE = "done"
@@ -109,11 +109,11 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Progressed:
+class CellProgress:
     """A cell's state. why: it failed."""
 
-    cell: Cell
-    state: State
+    cell: StudyCell
+    state: CellState
     answered: int
     planned: int | None  # None where it was never begun
     why: str | None = None
@@ -138,7 +138,7 @@ def read_study(path: Path) -> Study:
     )
 
 
-def cells_of(study: Study, output: Path) -> list[Cell]:
+def cells_of(study: Study, output: Path) -> list[StudyCell]:
     """Every cell, model by model, so that each model is loaded once; in each, corpus by corpus.
 
     Raises UserError for a model, an argument or a task that does not exist, and where two models or two corpora have
@@ -157,7 +157,7 @@ def cells_of(study: Study, output: Path) -> list[Cell]:
             raise UserError(f"study '{study.study}': two of its {what} have one name: give one of them another")
     tasks = index.tasks(study.tasks)
     return [
-        Cell(study, model, task.name, str(task.path), corpus, output / model.label / label / task.name)
+        StudyCell(study, model, task.name, str(task.path), corpus, output / model.label / label / task.name)
         for model in models
         for label, corpus in corpora.items()
         for task in tasks
@@ -171,7 +171,7 @@ def _corpus_label(name: str) -> str:
     return path.resolve().parent.name if path.stem == "manifest" else path.stem
 
 
-def shard_of(cells: Sequence[Cell], number: int, count: int) -> list[Cell]:
+def shard_of(cells: Sequence[StudyCell], number: int, count: int) -> list[StudyCell]:
     """The cells of one shard of `count`: neighbours, so that few models are loaded, and about as many clips in each.
 
     number: from 1. Every machine that has the study and its corpora comes to the same shards without asking another.
@@ -186,26 +186,26 @@ def shard_of(cells: Sequence[Cell], number: int, count: int) -> list[Cell]:
     return found
 
 
-def progress_of(cell: Cell, failures: Mapping[str, str]) -> Progressed:
+def progress_of(cell: StudyCell, failures: Mapping[str, str]) -> CellProgress:
     """How far a cell has come, read from its folder."""
     folder = RunFolder(cell.folder)
     planned = count_requests(folder.requests)
     try:
         answered = count_answers(folder.responses)
     except UserError as error:  # a file lies in the folder's place, say
-        return Progressed(cell, State.FAILED, 0, planned, str(error))
+        return CellProgress(cell, CellState.FAILED, 0, planned, str(error))
     if planned is not None and answered >= planned and _scored(cell, folder):
-        return Progressed(cell, State.DONE, answered, planned)
-    if folder.held():
-        return Progressed(cell, State.RUNNING, answered, planned)
+        return CellProgress(cell, CellState.DONE, answered, planned)
+    if folder.is_locked():
+        return CellProgress(cell, CellState.RUNNING, answered, planned)
     why = failures.get(cell.name)
-    return Progressed(cell, State.FAILED if why else State.LEFT, answered, planned, why)
+    return CellProgress(cell, CellState.FAILED if why else CellState.LEFT, answered, planned, why)
 
 
-def _scored(cell: Cell, folder: RunFolder) -> bool:
+def _scored(cell: StudyCell, folder: RunFolder) -> bool:
     """Whether the folder holds scores with the study's settings, of its own answers, all of which were read."""
     try:
-        results = read_scored(folder)
+        results = read_verified_results(folder)
     except UserError:
         return False
     unread = sum(

@@ -17,14 +17,14 @@ from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.protocol import Extractor
-from vibe_harness.pipeline.run import ActiveRun, EngineCache, ask, at_work, read, score
+from vibe_harness.pipeline.run import ActiveRun, EngineCache, open_run, run_extraction, run_generation, run_scoring
 from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
-from vibe_harness.store.atomic_files import PART, clear_aside, read_json, write_json
+from vibe_harness.store.atomic_files import PART, read_json, remove_partial_files, write_json
 from vibe_harness.store.journal import journal_lines
 from vibe_harness.store.responses import decode_response
 from vibe_harness.store.run_folder import RunFolder
-from vibe_harness.studies.study import Cell, State, Study, progress_of
+from vibe_harness.studies.study import CellState, Study, StudyCell, progress_of
 
 FORMAT = 1
 
@@ -54,7 +54,7 @@ class StudyFolder:
         found = read_json(self._failures)
         return {str(cell): str(why) for cell, why in found.items()} if isinstance(found, dict) else {}
 
-    def note(self, cell: Cell, why: str | None) -> None:
+    def note(self, cell: StudyCell, why: str | None) -> None:
         """Write down that a cell failed, or that it no longer does."""
         if self.failures().get(cell.name) != why:
             with self._writing(self._failures.name) as path:
@@ -71,7 +71,7 @@ class StudyFolder:
         except OSError as error:
             raise UserError(f"{self.path}: cannot be the folder of a study: {error.strerror}") from None
         try:
-            clear_aside(self.path, name)
+            remove_partial_files(self.path, name)
             yield self.path / name
         finally:
             lock.release()
@@ -88,7 +88,7 @@ class StudyFolder:
         copied = kept = 0
         for asked in sorted(other.glob("*/*/*/run.json")):
             source, target = RunFolder(asked.parent), RunFolder(self.path / asked.parent.relative_to(other))
-            if target.asked.exists():
+            if target.run_json.exists():
                 if target.read()["asked"] != source.read()["asked"]:
                     raise UserError(
                         f"{target.path} and {source.path}: one cell, asked otherwise: nothing was merged of it"
@@ -102,7 +102,7 @@ class StudyFolder:
 
     def _check(self, path: Path) -> None:
         if not _holds_study(path):
-            if RunFolder(path).asked.exists():
+            if RunFolder(path).run_json.exists():
                 raise UserError(f"{path}: the folder of a run: name another for the study with --output-path")
             return
         data = read_json(path / "study.json")
@@ -135,7 +135,7 @@ def _answered(folder: RunFolder) -> int:
 
 def _copy(source: RunFolder, target: RunFolder) -> None:
     """Copy a run folder whole: aside first, so that a merge which is killed leaves no half of one."""
-    if source.held() or target.held():
+    if source.is_locked() or target.is_locked():
         raise UserError(f"{source.path}: being run (here or there): merge when it has ended")
     aside = target.path.with_name(f".{target.path.name}{PART}")
     old = target.path.with_name(f".{target.path.name}.old{PART}")
@@ -152,7 +152,7 @@ def _copy(source: RunFolder, target: RunFolder) -> None:
 
 
 def run_cells(
-    cells: Sequence[Cell],
+    cells: Sequence[StudyCell],
     kept: StudyFolder,
     progress: Progress,
     *,
@@ -169,7 +169,7 @@ def run_cells(
     opener_of(executor, executor_args)
     kept.begin()
     failures = kept.failures()
-    missing = [cell for cell in cells if progress_of(cell, failures).state in (State.LEFT, State.FAILED)]
+    missing = [cell for cell in cells if progress_of(cell, failures).state in (CellState.LEFT, CellState.FAILED)]
     tasks = (
         CardIndex(cells[0].study.options()["include_path"]).tasks(sorted({cell.task_card for cell in cells}))
         if cells
@@ -186,7 +186,7 @@ def run_cells(
                     trust_remote_code=trust_remote_code,
                 )
                 [prepared] = prepare(config, progress)
-                with at_work(prepared) as work:
+                with open_run(prepared) as work:
                     stage(work)
                 kept.note(cell, None)
             except HarnessError as error:
@@ -194,11 +194,11 @@ def run_cells(
                 missing.remove(cell)
 
     with closing(EngineCache[Backend]()) as models:
-        each(lambda work: ask(work, models, progress, tasks))
+        each(lambda work: run_generation(work, models, progress, tasks))
 
     def read_and_score(work: ActiveRun) -> None:
-        read(work, extractors, progress, tasks)
-        score(work, progress)
+        run_extraction(work, extractors, progress, tasks)
+        run_scoring(work, progress)
 
     with closing(EngineCache[Extractor]()) as extractors:
         each(read_and_score)

@@ -11,7 +11,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from vibe_harness.analysis.model_labels import told_apart
+from vibe_harness.analysis.model_labels import disambiguate
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.errors import EngineError, UserError
@@ -23,7 +23,7 @@ from vibe_harness.store.checksums import check_sums, run_digest
 from vibe_harness.store.request_ids import RequestTable
 from vibe_harness.store.responses import FinalResponses
 from vibe_harness.store.run_folder import RunFolder, RunRecord
-from vibe_harness.validation.sample import FORMAT, Claim, Drawn, Sample, SampledRun, SampledTask
+from vibe_harness.validation.sample import FORMAT, Claim, Sample, SampledResponse, SampledRun, SampledTask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +32,7 @@ PER_CELL = 5
 Said = tuple[Reading, tuple[str, ...], tuple[str, ...]]  # reading, raw, canonical values
 
 
-class Cell(NamedTuple):
+class SampleCell(NamedTuple):
     """What so many responses are drawn for. model: its name; identity: of the model with all its arguments."""
 
     model: str
@@ -52,11 +52,11 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Picked:
-    """A response that was drawn, on its way to `Drawn`."""
+    """A response that was drawn, on its way to `SampledResponse`."""
 
     run: int
     request: str
-    cell: Cell
+    cell: SampleCell
     text: str
     said: Mapping[str, Mapping[str, Said]]  # attribute -> extractor -> what it says
 
@@ -135,7 +135,7 @@ def _open(path: Path) -> _Run:
         name: dict(rows.loc[rows[GROUP_PREFIX + name].notna(), ["request", GROUP_PREFIX + name]].to_numpy())
         for name in record.dimensions
     }
-    model = folder.question()["model"]
+    model = folder.identity()["model"]
     return _Run(folder, record, model, {request: place for request, place in asked.items() if request in held}, groups)
 
 
@@ -187,19 +187,19 @@ def _cards(index: CardIndex, tasks: Mapping[str, SampledTask]) -> dict[str, Task
     return cards
 
 
-def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, Cell], list[str]]:
+def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, SampleCell], list[str]]:
     """Request -> the cell it was drawn for, and which cells came out short."""
-    cells: dict[Cell, list[str]] = defaultdict(list)
+    cells: dict[SampleCell, list[str]] = defaultdict(list)
     labels = _labels(runs)
     for run in runs:
         model = run.record.model.model, digest(run.model)
         for dimension in run.record.dimensions:
             for asked in run.record.tasks:
-                cells.setdefault(Cell(*model, asked.card.task, dimension), [])  # an empty cell is one too
+                cells.setdefault(SampleCell(*model, asked.card.task, dimension), [])  # an empty cell is one too
             for request in run.groups[dimension]:
                 if request in run.keys:
-                    cells[Cell(*model, run.keys[request].task, dimension)].append(request)
-    drawn: dict[str, Cell] = {}
+                    cells[SampleCell(*model, run.keys[request].task, dimension)].append(request)
+    drawn: dict[str, SampleCell] = {}
     short = []
     for cell, requests in sorted(cells.items()):
         free = sorted(set(requests) - drawn.keys(), key=partial(_drawn_by, seed, cell))
@@ -210,17 +210,17 @@ def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, C
     return drawn, short
 
 
-def _drawn_by(seed: int, cell: Cell, request: str) -> str:
+def _drawn_by(seed: int, cell: SampleCell, request: str) -> str:
     """By what the responses of a cell are drawn. A request's id tells one model of a name from another already."""
     return digest([seed, cell.model, cell.task, cell.dimension, request])
 
 
 def _labels(runs: Sequence[_Run]) -> dict[str, str]:
     """What each model is called, by a digest of all that makes it another."""
-    return told_apart({digest(run.model): (run.record.model.model, run.model) for run in runs})
+    return disambiguate({digest(run.model): (run.record.model.model, run.model) for run in runs})
 
 
-def _details(number: int, run: _Run, drawn: dict[str, Cell]) -> Iterator[_Picked]:
+def _details(number: int, run: _Run, drawn: dict[str, SampleCell]) -> Iterator[_Picked]:
     """The drawn responses of one run. They are taken out of `drawn`: a response that two runs hold counts once."""
     own = {request: drawn.pop(request) for request in run.keys if request in drawn}
     said: dict[str, dict[str, dict[str, Said]]] = {request: {} for request in own}
@@ -278,11 +278,11 @@ def _unread(sample: Sample) -> list[str]:
     return [f"{name}: {count} readings failed, and cannot be judged" for name, count in counts.items() if count]
 
 
-def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> Drawn:
+def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> SampledResponse:
     run = runs[one.run]
     task, dimension = one.cell.task, one.cell.dimension
     asked = next(asked for asked in run.record.tasks if asked.card.task == task)
-    return Drawn(
+    return SampledResponse(
         id=id,
         run=one.run,
         request=one.request,

@@ -19,7 +19,7 @@ DOCUMENTED = ConfigDict(use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
+class AgreementRate:
     """How often people agree with the extractor."""
 
     __pydantic_config__ = DOCUMENTED
@@ -50,13 +50,13 @@ class ExtractorAgreement:
 
     extractor: str
     """Its name."""
-    overall: Agreement
+    overall: AgreementRate
     """Over all tasks and attributes."""
-    tasks: Mapping[str, Agreement]
+    tasks: Mapping[str, AgreementRate]
     """By task."""
-    attributes: Mapping[str, Mapping[str, Agreement]]
+    attributes: Mapping[str, Mapping[str, AgreementRate]]
     """By task and attribute."""
-    groups: Mapping[str, Mapping[str, Agreement]]
+    groups: Mapping[str, Mapping[str, AgreementRate]]
     """By dimension and group: an extractor that errs more for one group makes a shift of its own."""
     items: int
     """Single values of the lists whose values were judged one by one, or as a whole right."""
@@ -83,7 +83,7 @@ class JudgePair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class ExtractorComparison:
     """Two extractors on the same attributes of the same responses."""
 
     __pydantic_config__ = DOCUMENTED
@@ -140,12 +140,12 @@ class Validation:
     """One for each extractor."""
     pairs: Sequence[JudgePair]
     """One for each two judges."""
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[ExtractorComparison]
     """One for each two extractors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedReading:
     """What people say of one reading."""
 
     request: str
@@ -174,7 +174,7 @@ class RunValidation:
     """Of the whole sample."""
     own: ExtractorAgreement
     """Of the run's own extractor on the run's own responses."""
-    judged: Sequence[Judged]
+    judged: Sequence[JudgedReading]
     """Every reading of this run that was judged."""
 
     def stale(self, run: RunFolder) -> str | None:

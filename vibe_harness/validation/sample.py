@@ -36,7 +36,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class SampledResponse:
     """A response that was drawn. Its id says nothing of where it comes from, nor does its place."""
 
     id: str
@@ -82,9 +82,9 @@ class Sample:
     runs: Sequence[SampledRun]
     tasks: Mapping[str, SampledTask]
     extractors: Sequence[str]  # all that read some of the responses
-    responses: Sequence[Drawn]  # in the order of judging
+    responses: Sequence[SampledResponse]  # in the order of judging
 
-    def items(self) -> Iterator[tuple[str, Drawn, str, Claim]]:
+    def items(self) -> Iterator[tuple[str, SampledResponse, str, Claim]]:
         """What there is to judge, in order: id of the item, its response, attribute and claim."""
         for response in self.responses:
             for item, attribute, claim in claims_of(response):
@@ -100,7 +100,7 @@ class Sample:
 _SAMPLE = TypeAdapter(Sample)
 
 
-def claims_of(response: Drawn) -> Iterator[tuple[str, str, Claim]]:
+def claims_of(response: SampledResponse) -> Iterator[tuple[str, str, Claim]]:
     """Every claim about a response: id of the item ("r001/occupation/1"), attribute, claim."""
     for attribute, claims in response.claims.items():
         for number, claim in enumerate(claims, 1):

@@ -16,16 +16,16 @@ from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.validation.judgments import Judgment, Verdict
 from vibe_harness.validation.results import (
     FORMAT,
-    Agreement,
-    Comparison,
+    AgreementRate,
     ExtractorAgreement,
-    Judged,
+    ExtractorComparison,
+    JudgedReading,
     JudgePair,
     RunValidation,
     Validation,
     write_run_validation,
 )
-from vibe_harness.validation.sample import Claim, Drawn, Sample, SampledRun, claims_of
+from vibe_harness.validation.sample import Claim, Sample, SampledResponse, SampledRun, claims_of
 
 Judgments = Mapping[str, Mapping[str, Judgment]]  # judge -> item -> judgment
 
@@ -34,7 +34,7 @@ Judgments = Mapping[str, Mapping[str, Judgment]]  # judge -> item -> judgment
 class _Read:
     """One attribute of one response as one extractor read it, with what the judges say of it."""
 
-    response: Drawn
+    response: SampledResponse
     attribute: str
     claim: Claim
     judgments: Sequence[Judgment]
@@ -110,7 +110,7 @@ def _of_run(
         validation=validation,
         own=_extractor(sampled.extractor, reads, _Resampling(validation.resamples, validation.seed)),
         judged=[
-            Judged(
+            JudgedReading(
                 request=response.request,
                 attribute=attribute,
                 extractors=claim.extractors,
@@ -130,7 +130,7 @@ def _of_run(
     )
 
 
-def _reads(responses: Iterable[Drawn], extractor: str, judgments: Judgments) -> list[_Read]:
+def _reads(responses: Iterable[SampledResponse], extractor: str, judgments: Judgments) -> list[_Read]:
     return [
         _Read(response, attribute, claim, [found[item] for found in judgments.values() if item in found])
         for response in responses
@@ -140,7 +140,7 @@ def _reads(responses: Iterable[Drawn], extractor: str, judgments: Judgments) -> 
 
 
 def _extractor(name: str, reads: Sequence[_Read], how: _Resampling) -> ExtractorAgreement:
-    def by(key: Callable[[_Read], str], chosen: Iterable[_Read] = reads) -> dict[str, Agreement]:
+    def by(key: Callable[[_Read], str], chosen: Iterable[_Read] = reads) -> dict[str, AgreementRate]:
         return {value: _agreement(own, how) for value, own in sorted(_split(chosen, key).items())}
 
     lists = [read for read in reads if len(read.claim.values) > 1]
@@ -174,13 +174,13 @@ def _items(claim: Claim, judgment: Judgment) -> tuple[int, int]:
     return (len(claim.values), len(judgment.wrong_items)) if known else (0, 0)
 
 
-def _agreement(reads: Sequence[_Read], how: _Resampling) -> Agreement:
+def _agreement(reads: Sequence[_Read], how: _Resampling) -> AgreementRate:
     judged = [read for read in reads if read.judgments]
     sums = list(_by_response((read.response.id, read.right) for read in judged))
     share = share_right(
         [right for right, _ in sums], [number for _, number in sums], resamples=how.resamples, seed=how.seed
     )
-    return Agreement(
+    return AgreementRate(
         share=share.value,
         interval=share.interval,
         exact=share.exact,
@@ -209,7 +209,7 @@ def _pair(one: str, other: str, judgments: Judgments) -> JudgePair:
     )
 
 
-def _compare(sample: Sample, pair: tuple[str, str], judgments: Judgments, how: _Resampling) -> Comparison:
+def _compare(sample: Sample, pair: tuple[str, str], judgments: Judgments, how: _Resampling) -> ExtractorComparison:
     """Only what both read and somebody judged for both is compared; what one alone could be read for is counted."""
     by_place = [
         {(read.response.id, read.attribute): read for read in _reads(sample.responses, name, judgments)}
@@ -222,7 +222,7 @@ def _compare(sample: Sample, pair: tuple[str, str], judgments: Judgments, how: _
     numbers = [number for _, number in first]
     rights = [[right for right, _ in side] for side in (first, second)]
     found = paired_difference(rights[0], rights[1], numbers, resamples=how.resamples, seed=how.seed)
-    return Comparison(
+    return ExtractorComparison(
         first=pair[0],
         second=pair[1],
         judged=len(both),

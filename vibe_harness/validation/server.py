@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from vibe_harness.errors import UserError
 from vibe_harness.validation.evidence import segments
 from vibe_harness.validation.judgments import Judge, Judgment, Verdict
-from vibe_harness.validation.sample import Drawn, Sample, claims_of
+from vibe_harness.validation.sample import Sample, SampledResponse, claims_of
 
 HOST = "127.0.0.1"
 LONGEST = 65_536  # bytes of a posted judgment
@@ -41,7 +41,7 @@ _HEADERS = {
 }
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not answered, and its status."""
 
     def __init__(self, status: HTTPStatus) -> None:
@@ -49,7 +49,7 @@ class Refused(Exception):
         self.status = status
 
 
-class Judging:
+class JudgingPage:
     """What the page asks for, as plain data. Nothing in it says which model, group or extractor it comes from."""
 
     def __init__(self, sample: Sample, judge: Judge) -> None:
@@ -82,7 +82,7 @@ class Judging:
     def response(self, index: int) -> dict[str, Any]:
         """One response with all that is to be judged in it."""
         if not 0 <= index < len(self._responses):
-            raise Refused(HTTPStatus.NOT_FOUND)
+            raise RequestRefused(HTTPStatus.NOT_FOUND)
         response = self._responses[index]
         task = self._sample.tasks[response.task]
         marked = {item: claim for item, _, claim in claims_of(response) if claim.judged}
@@ -95,7 +95,7 @@ class Judging:
             "progress": self.progress(),
         }
 
-    def _claims(self, response: Drawn) -> list[dict[str, Any]]:
+    def _claims(self, response: SampledResponse) -> list[dict[str, Any]]:
         judged = self._judge.judgments()
         attributes = self._sample.tasks[response.task].attributes
         found = []
@@ -121,7 +121,7 @@ class Judging:
             wrong = tuple(str(item) for item in posted["wrong_items"])
             judgment = Judgment(str(posted["item"]), Verdict(posted["verdict"]), wrong)
         except (KeyError, TypeError, ValueError):
-            raise Refused(HTTPStatus.BAD_REQUEST) from None
+            raise RequestRefused(HTTPStatus.BAD_REQUEST) from None
         self._judge.add([judgment])
         return self.progress()
 
@@ -140,7 +140,7 @@ class JudgingServer(ThreadingHTTPServer):
 
     def __init__(self, sample: Sample, judge: Judge, port: int = 0) -> None:
         """port: 0 for any that is free. Raises UserError where it is taken."""
-        self.judging = Judging(sample, judge)
+        self.judging = JudgingPage(sample, judge)
         self.token = secrets.token_urlsafe(24)
         try:
             super().__init__((HOST, port), _Handler)
@@ -168,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "vibe-harness"
     sys_version = ""
     timeout = 60
-    _posts: ClassVar = {"judgment": Judging.judge, "undo": Judging.undo}
+    _posts: ClassVar = {"judgment": JudgingPage.judge, "undo": JudgingPage.undo}
 
     def do_GET(self) -> None:
         self._answer(self._get)
@@ -180,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             kind, body = find(self._admitted())
             self._send(HTTPStatus.OK, kind, body)
-        except Refused as refused:
+        except RequestRefused as refused:
             self.close_connection = True  # what was posted may stand unread in the connection
             self._send(refused.status, "text/plain; charset=utf-8", str(refused).encode())
         except UserError as error:  # nothing was stored: the page says so and why
@@ -189,10 +189,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _admitted(self) -> str:
         """The path below the token. Raises Refused for a caller who does not know it or comes under another name."""
         if self.headers.get("Host") not in self.server.hosts:
-            raise Refused(HTTPStatus.FORBIDDEN)
+            raise RequestRefused(HTTPStatus.FORBIDDEN)
         token, _, path = self.path.removeprefix("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
-            raise Refused(HTTPStatus.NOT_FOUND)
+            raise RequestRefused(HTTPStatus.NOT_FOUND)
         return path
 
     def _get(self, path: str) -> tuple[str, bytes]:
@@ -204,27 +204,27 @@ class _Handler(BaseHTTPRequestHandler):
         what, _, number = path.partition("/")
         if what == "response" and number.isascii() and number.isdigit() and len(number) < 10:
             return _as_json(self.server.judging.response(int(number)))
-        raise Refused(HTTPStatus.NOT_FOUND)
+        raise RequestRefused(HTTPStatus.NOT_FOUND)
 
     def _post(self, path: str) -> tuple[str, bytes]:
         if path not in self._posts:
-            raise Refused(HTTPStatus.NOT_FOUND)
+            raise RequestRefused(HTTPStatus.NOT_FOUND)
         origin = self.headers.get("Origin")
         if origin is not None and origin not in [f"http://{host}" for host in self.server.hosts]:
-            raise Refused(HTTPStatus.FORBIDDEN)
+            raise RequestRefused(HTTPStatus.FORBIDDEN)
         if self.headers.get("Content-Type") != "application/json":  # which no form of another page can send
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+            raise RequestRefused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         length = self.headers.get("Content-Length", "")
         if not (length.isascii() and length.isdigit() and len(length) < 10):
-            raise Refused(HTTPStatus.LENGTH_REQUIRED)
+            raise RequestRefused(HTTPStatus.LENGTH_REQUIRED)
         if int(length) > LONGEST:
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             posted = json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError):
             posted = None
         if not isinstance(posted, dict):
-            raise Refused(HTTPStatus.BAD_REQUEST)
+            raise RequestRefused(HTTPStatus.BAD_REQUEST)
         return _as_json(self._posts[path](self.server.judging, posted))
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes) -> None:

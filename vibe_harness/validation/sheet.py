@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vibe_harness.csv_sheets import ENCODING, inert
+from vibe_harness.csv_sheets import ENCODING, escape_formula
 from vibe_harness.errors import UserError
 from vibe_harness.records import Reading
-from vibe_harness.store.atomic_files import written_aside
+from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.validation.judgments import Judgment, Verdict
 from vibe_harness.validation.sample import Claim, Sample
 
@@ -27,13 +27,15 @@ def write_sheet(path: Path, sample: Sample) -> None:
     UTF-8 with a byte order mark, without which Excel takes it for another code page. Text that a spreadsheet would run
     as a formula gets an apostrophe ahead.
     """
-    with written_aside(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
+    with atomic_write(path) as aside, aside.open("w", encoding=ENCODING, newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
         for item, response, attribute, claim in sample.items():
             says = [says_of(claim), "; ".join(claim.raw)]
             answer = response.text if len(response.text) <= CELL else response.text[:CELL] + " (cut: see the page)"
-            rows.writerow([sample.id, item, response.task, attribute, *map(inert, says), "", "", inert(answer)])
+            rows.writerow(
+                [sample.id, item, response.task, attribute, *map(escape_formula, says), "", "", escape_formula(answer)]
+            )
 
 
 def says_of(claim: Claim) -> str:
@@ -42,7 +44,7 @@ def says_of(claim: Claim) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledSheet:
     """A sheet that was filled in: its judgments, the rows left empty, and the items of the sample without a row."""
 
     judgments: Sequence[Judgment]
@@ -50,7 +52,7 @@ class Filled:
     missing: int
 
 
-def read_sheet(path: Path, sample: Sample) -> Filled:
+def read_sheet(path: Path, sample: Sample) -> FilledSheet:
     """The judgments of a filled sheet, in any order of rows. Commas, semicolons or tabs between the cells.
 
     Raises UserError naming every broken row (the first ten of them, and how many): the sheet is taken whole or not at
@@ -76,7 +78,7 @@ def read_sheet(path: Path, sample: Sample) -> Filled:
         lines = "\n".join(f"  {line}" for line in [*broken[:SHOWN], *more])
         raise UserError(f"{path}: nothing was taken from it: mend these rows, then import it again\n{lines}")
     judgments = [judgment for _, judgment in found.values()]
-    return Filled(judgments, len(empty - found.keys()), len(claims.keys() - found.keys() - empty))
+    return FilledSheet(judgments, len(empty - found.keys()), len(claims.keys() - found.keys() - empty))
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -32,7 +32,7 @@ LONGEST_ASKED_S = 600.0  # a server that asks for a longer wait is not waited fo
 HOPELESS_AFTER = 50  # requests that failed one after the other, with no answer between them
 
 
-class Fault(Exception):
+class CallFailed(Exception):
     """A call that failed. again: worth a retry; crowded: the server asks for less; wait_s: the wait it asked for."""
 
     def __init__(self, message: str, *, again: bool = False, crowded: bool = False, wait_s: float | None = None):
@@ -199,10 +199,10 @@ class Dispatcher:
             try:
                 async with asyncio.timeout(self.limits.timeout_s):
                     response = await send(request, prepared)
-            except Fault as error:
+            except CallFailed as error:
                 fault = error
             except TimeoutError:
-                fault = Fault(f"no answer within {self.limits.timeout_s:g} s", again=True)
+                fault = CallFailed(f"no answer within {self.limits.timeout_s:g} s", again=True)
             else:
                 self._slots.answered()
                 self._tokens.use(self._loop.time(), self._spent(response))
@@ -242,7 +242,7 @@ class Dispatcher:
         if self._failed_in_a_row >= HOPELESS_AFTER:
             raise EngineError(f"{HOPELESS_AFTER} requests in a row failed, the last with: {error}")
 
-    def _wait(self, attempt: int, fault: Fault) -> float | None:
+    def _wait(self, attempt: int, fault: CallFailed) -> float | None:
         """Seconds until the next try, or None where there is none."""
         if not fault.again or attempt == self.limits.max_retries:
             return None

@@ -11,7 +11,7 @@ from pydantic import Field
 from vibe_harness.backends.finish_reasons import outcome_of
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.remote.api_keys import hidden
-from vibe_harness.backends.remote.dispatcher import Fault, ServerConnection, asked_wait
+from vibe_harness.backends.remote.dispatcher import CallFailed, ServerConnection, asked_wait
 from vibe_harness.backends.remote.reply_limits import (
     GOOGLE,
     LONGEST_TEXT,
@@ -136,7 +136,7 @@ class GeminiEngine(ServerEngine):
             await self._call(
                 self._client.aio.models.get, model=self.card.id, config={"http_options": {"timeout": PROBE_TIMEOUT_MS}}
             )
-        except Fault as fault:
+        except CallFailed as fault:
             raise EngineError(f"Gemini cannot be reached: {fault}") from None
 
     async def _call(self, method: Any, **arguments: Any) -> Any:
@@ -149,13 +149,13 @@ class GeminiEngine(ServerEngine):
         except errors.APIError as error:
             raise self._fault(error) from None
         except ReplyRefused as error:
-            raise Fault(str(error)) from None
+            raise CallFailed(str(error)) from None
         except MISREAD as error:
-            raise Fault(f"malformed reply: {hidden(str(error), self._key)}") from None
+            raise CallFailed(f"malformed reply: {hidden(str(error), self._key)}") from None
         except httpx2.TimeoutException:
-            raise Fault(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
+            raise CallFailed(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
         except httpx2.HTTPError as error:
-            raise Fault(f"the connection failed: {words_of(error, self._key)}", again=True) from None
+            raise CallFailed(f"the connection failed: {words_of(error, self._key)}", again=True) from None
 
     def _fault(self, error: Any) -> Exception:
         said = hidden(str(error.message or error), self._key)
@@ -167,7 +167,7 @@ class GeminiEngine(ServerEngine):
         if error.code == 404:
             return EngineError(f"Gemini has no model '{self.card.id}': {said}. Set another with id=NAME")
         headers = getattr(error.response, "headers", {})
-        return Fault(
+        return CallFailed(
             f"HTTP {error.code}: {said}",
             again=error.code in (408, 429, 500, 502, 503, 504),
             crowded=error.code in (429, 503),

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.remote.api_keys import hidden
 from vibe_harness.backends.remote.chat_reply import read_reply
-from vibe_harness.backends.remote.dispatcher import Fault, ServerConnection, asked_wait
+from vibe_harness.backends.remote.dispatcher import CallFailed, ServerConnection, asked_wait
 from vibe_harness.backends.remote.pool import Server, ServerPool
 from vibe_harness.backends.remote.reply_limits import (
     LONGEST_TEXT,
@@ -175,13 +175,13 @@ class OpenAIEngine(ServerEngine):
         except openai.APIStatusError as error:
             return self._refusal(request, error)
         except openai.APITimeoutError:
-            raise Fault(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
+            raise CallFailed(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
         except (*self._lost, *UNREADABLE) as error:
             if isinstance(cause_of(error), ReplyRefused):  # the first versions of the SDK take it for a lost connection
-                raise Fault(words_of(error, self._key)) from None
+                raise CallFailed(words_of(error, self._key)) from None
             if isinstance(error, UNREADABLE):
-                raise Fault(f"the server's reply is not JSON: {error}") from None
-            raise Fault(f"the connection failed: {words_of(error, self._key)}", again=True) from None
+                raise CallFailed(f"the server's reply is not JSON: {error}") from None
+            raise CallFailed(f"the connection failed: {words_of(error, self._key)}", again=True) from None
         response = read_reply(request.id, reply, time.monotonic() - started)
         self._answered = self._answered or response.outcome is not Outcome.ERROR
         return response
@@ -208,7 +208,7 @@ class OpenAIEngine(ServerEngine):
             raise EngineError(self._no_such_model(said))
         if error.code in ("content_filter", "content_policy_violation"):
             return Response(request.id, Outcome.BLOCKED, finish_reason=error.code, error=said)
-        raise Fault(
+        raise CallFailed(
             f"HTTP {status}: {said}",
             again=status in (408, 409, 425, 429) or (status >= 500 and status != 501),
             crowded=status in (429, 503),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, ValidationError
 
-from vibe_harness.backends.simulated.hearing import Heard
+from vibe_harness.backends.simulated.hearing import VoiceFeatures
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import Attribute, Card, Lax
 from vibe_harness.cards.yaml_file import read_yaml
@@ -59,13 +59,13 @@ class Choices:
     high: Floats
     draws: int
 
-    def shares(self, heard: Heard, strength: float) -> Floats:
+    def shares(self, heard: VoiceFeatures, strength: float) -> Floats:
         """Probability (V,) of each value in the first draw: (1 - s) base + s ((1 - h) low + h high)."""
         h = heard.pitch if self.moved_by == "pitch" else heard.timbre
         mixed: Floats = (1 - strength) * self.base + strength * ((1 - h) * self.low + h * self.high)
         return mixed
 
-    def expected(self, heard: Heard, strength: float) -> Floats:
+    def expected(self, heard: VoiceFeatures, strength: float) -> Floats:
         """Expected number (V,) of times each value is named in one answer; sums to `draws`."""
         return inclusion(self.shares(heard, strength), self.draws)
 

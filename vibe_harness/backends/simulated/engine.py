@@ -13,7 +13,7 @@ from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.request_audio import pieces_of
 from vibe_harness.backends.simulated.answers import Choices, choices_of
 from vibe_harness.backends.simulated.choosing import choose, letter_answer
-from vibe_harness.backends.simulated.hearing import Heard, hear_once
+from vibe_harness.backends.simulated.hearing import VoiceFeatures, hear_once
 from vibe_harness.backends.simulated.prose import answer, refusal
 from vibe_harness.backends.simulated.seeded_choice import Chance
 from vibe_harness.cards.loading import Task
@@ -38,7 +38,7 @@ class Arguments(Options):
     )
     knows: float = Field(0.0, ge=0, le=1, description="choice tasks: share of right answers that are known")
 
-    def refusal_chance(self, heard: Heard) -> float:
+    def refusal_chance(self, heard: VoiceFeatures) -> float:
         """Probability that a request with this voice is refused."""
         return min(max(self.refusal_rate + self.refusal_shift * (heard.pitch - 0.5), 0.0), 1.0)
 
@@ -109,7 +109,7 @@ class SimulatedEngine:
             return _response(request, Outcome.TRUNCATED, text[: ends[place]], "length")
         return _response(request, Outcome.OK, text, "stop")
 
-    def _shares_heard(self, task: str, heard: Heard) -> list[list[float]]:
+    def _shares_heard(self, task: str, heard: VoiceFeatures) -> list[list[float]]:
         return [choices.shares(heard, self._arguments.strength).tolist() for choices in self._choices[task].values()]
 
 

@@ -23,7 +23,7 @@ REMEMBERED = 4_096  # waveforms whose hearing is kept
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class VoiceFeatures:
     """What was heard in one clip.
 
     pitch_hz: median fundamental of the voiced frames, centroid_hz: their mean spectral centroid; both None where
@@ -36,10 +36,10 @@ class Heard:
     timbre: float
 
 
-_memory: dict[bytes, Heard] = {}
+_memory: dict[bytes, VoiceFeatures] = {}
 
 
-def hear_once(wave: Waveform) -> Heard:
+def hear_once(wave: Waveform) -> VoiceFeatures:
     """As `hear`; of the REMEMBERED waveforms heard last, by a digest of their samples, none is worked through again."""
     key = hashlib.sha256(wave.samples.tobytes()).digest() + wave.rate.to_bytes(8, "big")
     heard = _memory.pop(key, None) or hear(wave)
@@ -49,7 +49,7 @@ def hear_once(wave: Waveform) -> Heard:
     return heard
 
 
-def hear(wave: Waveform) -> Heard:
+def hear(wave: Waveform) -> VoiceFeatures:
     """Pitch and timbre of a clip.
 
     Pitch by normalised autocorrelation, divided by that of the window (Boersma 1993, "Accurate short-term analysis of
@@ -57,7 +57,7 @@ def hear(wave: Waveform) -> Heard:
     """
     frames = _loud_frames(wave)
     if not len(frames):
-        return Heard(None, None, 0.5, 0.5)
+        return VoiceFeatures(None, None, 0.5, 0.5)
     window = np.hanning(frames.shape[1])
     size = 1 << (2 * frames.shape[1] - 1).bit_length()
     spectra = np.abs(np.fft.rfft(frames * window, size)) ** 2
@@ -67,13 +67,13 @@ def hear(wave: Waveform) -> Heard:
     periods, strength = _periods(correlation, wave.rate)
     voiced = strength >= VOICED
     if not voiced.any():
-        return Heard(None, None, 0.5, 0.5)
+        return VoiceFeatures(None, None, 0.5, 0.5)
     pitch_hz = float(np.median(wave.rate / periods[voiced]))
     frequencies = np.fft.rfftfreq(size, 1 / wave.rate)
     band = (frequencies >= 80) & (frequencies <= 5_000)
     energy = np.sqrt(spectra[voiced][:, band])
     centroid_hz = float(np.mean((energy @ frequencies[band]) / np.maximum(energy.sum(axis=1), 1e-12)))
-    return Heard(
+    return VoiceFeatures(
         pitch_hz,
         centroid_hz,
         pitch=_between(pitch_hz, middle=155.0, slope=10.0),

@@ -20,7 +20,7 @@ import numpy as np
 
 from vibe_harness.backends.simulated.answers import Choices, Floats, choices_of
 from vibe_harness.backends.simulated.engine import BREAKAGES, Arguments
-from vibe_harness.backends.simulated.hearing import Heard
+from vibe_harness.backends.simulated.hearing import VoiceFeatures
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.stats.ntvd import shift
@@ -41,7 +41,7 @@ class Distribution:
 
 
 def true_distribution(
-    card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: float
+    card: ModelCard, task: Task, heard: Mapping[str, Sequence[VoiceFeatures]], tau: float
 ) -> dict[str, Distribution]:
     """The true distributions of each attribute, by group.
 
@@ -65,7 +65,9 @@ def true_distribution(
     return found
 
 
-def true_ntvd(card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]], tau: float) -> dict[str, float | None]:
+def true_ntvd(
+    card: ModelCard, task: Task, heard: Mapping[str, Sequence[VoiceFeatures]], tau: float
+) -> dict[str, float | None]:
     """True nTVD (0 to 100) of each attribute, and under "" the mean over the attributes that have one.
 
     None where fewer than two values reach tau or a group names none of them. Arguments as in `true_distribution`.
@@ -79,7 +81,7 @@ def true_ntvd(card: ModelCard, task: Task, heard: Mapping[str, Sequence[Heard]],
     return found
 
 
-def true_refusal_ntvd(card: ModelCard, heard: Mapping[str, Sequence[Heard]]) -> float:
+def true_refusal_ntvd(card: ModelCard, heard: Mapping[str, Sequence[VoiceFeatures]]) -> float:
     """True nTVD (0 to 100) of refused against not refused; 0 unless `refusal_shift` is set."""
     arguments = Arguments.model_validate(card.args)
     refused = np.array([np.mean([arguments.refusal_chance(one) for one in clips]) for clips in heard.values()])
@@ -97,7 +99,7 @@ def survival(place: int, attributes: int, breakage_rate: float) -> float:
     return 1 - breakage_rate * (unlabelled + unclear + cut) / len(BREAKAGES)
 
 
-def _expected(choices: Choices, clips: Sequence[Heard], arguments: Arguments) -> Floats:
+def _expected(choices: Choices, clips: Sequence[VoiceFeatures], arguments: Arguments) -> Floats:
     """Expected counts (V,) over the clips of one group, format faults aside."""
     total = np.zeros(len(choices.values))
     for one in clips:

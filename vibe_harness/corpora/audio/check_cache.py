@@ -19,7 +19,7 @@ _FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type),
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CachedCheck:
     """One file's check, and the size and time that the file had."""
 
     size: int
@@ -27,7 +27,9 @@ class Entry:
     result: CheckedAudio | BadAudio
 
 
-def check_cached(root: Path, files: Sequence[str], known: Mapping[str, Entry]) -> Iterator[tuple[str, Entry]]:
+def check_cached(
+    root: Path, files: Sequence[str], known: Mapping[str, CachedCheck]
+) -> Iterator[tuple[str, CachedCheck]]:
     """Each file below `root` with its check, in order: the known one where size and time still agree."""
     stale: dict[str, Path] = {}
     stats: dict[str, tuple[int, int]] = {}
@@ -43,10 +45,10 @@ def check_cached(root: Path, files: Sequence[str], known: Mapping[str, Entry]) -
             stale[file] = path
     results = check_files(list(stale.values()))
     for file in files:
-        yield file, Entry(*stats[file], next(results)) if file in stale else known[file]
+        yield file, CachedCheck(*stats[file], next(results)) if file in stale else known[file]
 
 
-def load_checks(path: Path, root: Path) -> dict[str, Entry]:
+def load_checks(path: Path, root: Path) -> dict[str, CachedCheck]:
     """The checks kept in a file; none where there is no such file, or it is of another folder or version."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -64,11 +66,11 @@ def load_checks(path: Path, root: Path) -> dict[str, Entry]:
             result = BadAudio(Fault(row["fault"]), row["reason"])
         else:
             result = CheckedAudio(**{name: row[name] for name in _FIELDS})
-        entries[row["file"]] = Entry(row["size"], row["mtime_ns"], result)
+        entries[row["file"]] = CachedCheck(row["size"], row["mtime_ns"], result)
     return entries
 
 
-def save_checks(path: Path, root: Path, entries: Mapping[str, Entry]) -> None:
+def save_checks(path: Path, root: Path, entries: Mapping[str, CachedCheck]) -> None:
     """Write the checks to `path`."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -9,7 +9,7 @@ from pathlib import Path
 from vibe_harness.cards.text_file import read_text
 from vibe_harness.corpora.importers.base import FileNames, Importer, LeftOut, Listing, folders, not_found
 from vibe_harness.corpora.importers.hub import HubRow, write_table
-from vibe_harness.corpora.table_rows import Row, read_rows, require_columns
+from vibe_harness.corpora.table_rows import TableRow, read_rows, require_columns
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
@@ -101,7 +101,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
         columns.update({ours: name for ours, theirs in COLUMNS.items() for name in theirs if name in have})
         require_columns(path, have, [COLUMNS[ours][0] for ours in NEEDED if ours not in columns])
 
-    def renamed(row: Row) -> dict[str, str]:
+    def renamed(row: TableRow) -> dict[str, str]:
         return {ours: row.cells.get(theirs, "") for ours, theirs in columns.items()}
 
     return [row for row in map(renamed, read_rows(path, check)) if any(row.values())]

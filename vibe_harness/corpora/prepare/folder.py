@@ -19,7 +19,7 @@ from typing import Any
 
 import filelock
 
-from vibe_harness.corpora.audio.check_cache import Entry, save_checks
+from vibe_harness.corpora.audio.check_cache import CachedCheck, save_checks
 from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.card import CorpusCard
 from vibe_harness.corpora.importers.base import LeftOut
@@ -33,7 +33,7 @@ MANIFEST, LEFT_OUT, DATA_CARD, CHECKS, AUDIO = (
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCorpus:
     """A corpus just prepared."""
 
     folder: Path
@@ -57,7 +57,9 @@ def locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def write_folder(card: CorpusCard, prepared: Prepared, checks: Mapping[str, Entry], checked_root: Path) -> None:
+def write_folder(
+    card: CorpusCard, prepared: PreparedCorpus, checks: Mapping[str, CachedCheck], checked_root: Path
+) -> None:
     """Write every file aside, then put all in place, the manifest last.
 
     Raises UserError where a file's name is not UTF-8.

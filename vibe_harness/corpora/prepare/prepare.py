@@ -14,14 +14,14 @@ from typing import Any
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.audio.check import describe_faults
-from vibe_harness.corpora.audio.check_cache import Entry, check_cached, load_checks
+from vibe_harness.corpora.audio.check_cache import CachedCheck, check_cached, load_checks
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.card import CorpusCard, Perturbation
 from vibe_harness.corpora.importers.base import IMPORTERS, LeftOut, Listing, counted
 from vibe_harness.corpora.importers.hub import stream
 from vibe_harness.corpora.importers.sources import disk_error, open_source
 from vibe_harness.corpora.manifest import Corpus, Links
-from vibe_harness.corpora.prepare.folder import AUDIO, CHECKS, Prepared, locked, write_folder
+from vibe_harness.corpora.prepare.folder import AUDIO, CHECKS, PreparedCorpus, locked, write_folder
 from vibe_harness.corpora.prepare.perturb import swap_speakers
 from vibe_harness.corpora.prepare.perturbed_files import perturb_files
 from vibe_harness.corpora.prepare.select import add_bands, keep_where, select, without_duplicates
@@ -38,7 +38,9 @@ def _unseen(name: str, total: int) -> Iterator[Callable[[int], None]]:
     yield lambda steps: None
 
 
-def prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage = _unseen) -> Prepared:
+def prepare(
+    card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage = _unseen
+) -> PreparedCorpus:
     """Import, check, select and, where the card says so, perturb; then write the folder, each file whole or not at all.
 
     source: a folder, a zip, or a hub id, for cards with an importer; None for cards with a base.
@@ -72,7 +74,7 @@ def _remove(entries: set[Path]) -> None:
             entry.unlink()
 
 
-def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage) -> Prepared:
+def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage) -> PreparedCorpus:
     listing, facts = _listing(card, source, folder / AUDIO, stage)
     _check_unique(listing.clips)
     clips, left_out = _within(listing.root, add_bands(listing.clips, card.bands))
@@ -105,7 +107,7 @@ def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path
         card.corpus, root.resolve(), tuple(clips), facts["licence"], facts["synthetic"], tuple(notes),
         bool(card.perturb and card.perturb.silence), card.speaker_strata, card.strata,
     )  # fmt: skip
-    prepared = Prepared(folder, corpus, audio, left_out)
+    prepared = PreparedCorpus(folder, corpus, audio, left_out)
     write_folder(card, prepared, checks, listing.root)
     return prepared
 
@@ -177,7 +179,7 @@ def _further(clips: Sequence[Clip]) -> list[str]:
     return sorted({column for clip in clips for column in clip.groups if column.endswith("_file")})
 
 
-def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> dict[str, Entry]:
+def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> dict[str, CachedCheck]:
     further = _further(clips)
     files = list(dict.fromkeys(file for clip in clips for file in _files_of(clip, further)))
     checks = {}
@@ -189,7 +191,7 @@ def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> d
 
 
 def _usable(
-    card: CorpusCard, root: Path, clips: Sequence[Clip], checks: Mapping[str, Entry]
+    card: CorpusCard, root: Path, clips: Sequence[Clip], checks: Mapping[str, CachedCheck]
 ) -> tuple[list[Clip], dict[str, CheckedAudio], list[LeftOut]]:
     """Clips all of whose audio can be used. Raises UserError where none can, or most are git-lfs pointers."""
     kept: list[Clip] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.paths import find_file
-from vibe_harness.corpora.card import Balance, Selection
+from vibe_harness.corpora.card import Balancing, Selection
 from vibe_harness.corpora.importers.base import LeftOut
 from vibe_harness.corpora.prepare.lexicon import load_lexicon, words_found
 from vibe_harness.errors import UserError
@@ -139,7 +139,7 @@ def draw_sentences(clips: list[Clip], count: int, seed: int) -> Kept:
     return kept, [LeftOut(clip.file, "sentence not drawn", clip.sentence_id or "") for clip in fallen]
 
 
-def balanced(clips: list[Clip], balance: Balance, seed: int) -> Kept:
+def balanced(clips: list[Clip], balance: Balancing, seed: int) -> Kept:
     """Clips of as many speakers of each group, within each group of balance.within, speakers drawn by the seed."""
     column, within = balance.column, balance.within
     cells: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))

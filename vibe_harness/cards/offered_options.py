@@ -26,7 +26,7 @@ def order_of(choice: ChoicePart, variant: str) -> Order:
     return next(order for order in choice.all_orders if order.name == name)
 
 
-def chosen(choice: ChoicePart, variant: str, letter: str) -> str:
+def chosen_option(choice: ChoicePart, variant: str, letter: str) -> str:
     """The name of the option that a letter meant in that order."""
     order = order_of(choice, variant)
     return list(choice.options)[order.contents[order.letters.index(letter)]]
@@ -38,7 +38,7 @@ def row_contents(choice: ChoicePart, row_order: str | None) -> tuple[int, ...]:
     return forward[::-1] if row_order == "reversed" else forward
 
 
-def right_option(choice: ChoicePart, letter: str, row_order: str | None) -> str:
+def correct_option(choice: ChoicePart, letter: str, row_order: str | None) -> str:
     """The name of the option that the key's letter means in such a row."""
     assert choice.key is not None
     place = LETTERS.index(letter)
@@ -46,7 +46,7 @@ def right_option(choice: ChoicePart, letter: str, row_order: str | None) -> str:
     return list(choice.options)[contents[place]]
 
 
-def offers(choice: ChoicePart, style: str, clip: Clip) -> Iterator[tuple[str, tuple[Option, ...]]]:
+def option_orders(choice: ChoicePart, style: str, clip: Clip) -> Iterator[tuple[str, tuple[Option, ...]]]:
     """Variant and options, place by place, of each order that a row is asked in.
 
     A row that says in which order it has its options is asked in the orders that offer them so. Expects a row in which
@@ -55,7 +55,7 @@ def offers(choice: ChoicePart, style: str, clip: Clip) -> Iterator[tuple[str, tu
     names, columns = list(choice.options), list(choice.options.values())
     row_order = clip.groups[choice.order_column] if choice.order_column else None
     held = row_contents(choice, row_order)
-    right = right_option(choice, clip.groups[choice.key.column], row_order) if choice.key else None
+    right = correct_option(choice, clip.groups[choice.key.column], row_order) if choice.key else None
     for order in choice.all_orders:
         if row_order is None or order.contents == held:
             yield (
@@ -109,7 +109,7 @@ def row_fault(choice: ChoicePart, clip: Clip) -> str | None:
     return None
 
 
-def lettered(options: Sequence[Option]) -> list[dict[str, str]]:
+def template_options(options: Sequence[Option]) -> list[dict[str, str]]:
     """What a template is told of options: letter and text, and not what they stand for."""
     return [{"label": option.label, "text": option.text} for option in options]
 
