@@ -1,10 +1,10 @@
-"""The rows of a choice task, checked before any request: their options, their key, and the sound of the options."""
+"""Check the manifest rows of a choice task before any request: options, answer key, audio of spoken options."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
@@ -24,13 +24,13 @@ from vibe_harness.registry import did_you_mean
 def check_rows(
     task: Task, choice: ChoicePart, corpus: Corpus, checked: Sequence[CheckedClip], progress: Progress, *, sound: bool
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
-    """The clips whose options can be asked, with the checked audio of spoken ones, and the others with the reason.
+    """The usable clips, with the checked audio of spoken options, and the others with the reason.
 
-    sound: False where options are asked in words. Raises UserError where the corpus lacks a column, and where keys
-    contradict each other between the orders of one item.
+    sound: False if the options are text in the prompt. Raises UserError if the corpus lacks a column, or if the answer
+    keys of an item contradict each other between its orders.
     """
     _check_columns(task, choice, corpus)
-    faults = {o.clip.id: BadAudio(Fault.OPTIONS, said) for o in checked if (said := row_fault(choice, o.clip))}
+    faults = {o.clip.id: BadAudio(Fault.OPTIONS, reason) for o in checked if (reason := row_fault(choice, o.clip))}
     kept = [one for one in checked if one.clip.id not in faults]
     _check_keys(task, choice, [one.clip for one in kept])
     if choice.speech and sound:
@@ -41,62 +41,68 @@ def check_rows(
 
 
 def _check_columns(task: Task, choice: ChoicePart, corpus: Corpus) -> None:
-    """Raise UserError where the corpus as a whole lacks a column of the card: it is not one that the task can ask."""
+    """Raise UserError if the corpus lacks a column that the card needs."""
     columns = {name for clip in corpus.clips for name in clip.groups}
     for name in needed_columns(choice):
         if name not in columns:
             raise UserError(
-                f"the corpus '{corpus.name}' has no column '{name}', which the task '{task.name}' takes its options "
-                f"from. {did_you_mean(name, columns)}"
+                f"the corpus '{corpus.name}' has no column '{name}', which the task '{task.name}' needs. "
+                f"{did_you_mean(name, columns)}"
             )
 
 
 def _with_parts(
-    choice: ChoicePart, corpus: Corpus, heard: Sequence[CheckedClip], progress: Progress
+    choice: ChoicePart, corpus: Corpus, clips: Sequence[CheckedClip], progress: Progress
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
-    """The clips with the audio of their options, each file checked once; and those of which an option is no audio.
+    """Add the audio of the options to each clip. Returns the clips, and those with a bad option with the reason.
 
-    What stands for a clip's sound, its length and its digest, then covers the options. Raises UserError for an option
-    outside of the corpus folder.
+    The digest of each returned clip covers its options too. Raises UserError for an option outside the corpus folder.
     """
     columns = [str(option.audio) for option in choice.options.values()]
+    checks = _check_options(corpus, columns, clips, progress)
+    kept, bad = [], {}
+    for checked in clips:
+        files = {name: checked.clip.groups[column] for name, column in zip(choice.options, columns, strict=True)}
+        reasons = [
+            f"option '{name}' ({file}): {result.reason}"
+            for name, file in files.items()
+            if isinstance(result := checks[file], BadAudio)
+        ]
+        if reasons:
+            bad[checked.clip.id] = BadAudio(Fault.OPTIONS, "; ".join(reasons))
+            continue
+        parts = {
+            file: CheckedPart(corpus.root / file, result.sha256, result.duration_s)
+            for file in files.values()
+            if isinstance(result := checks[file], CheckedAudio)
+        }
+        waveform = digest([checked.waveform, [part.waveform for part in parts.values()]])
+        kept.append(replace(checked, waveform=waveform, parts=parts))
+    return kept, bad
+
+
+def _check_options(
+    corpus: Corpus, columns: Sequence[str], clips: Sequence[CheckedClip], progress: Progress
+) -> dict[str, CheckedAudio | BadAudio]:
+    """Check every audio file in `columns` once. Raises UserError for a file outside the corpus folder."""
     links = Links(corpus.root)
-    for one, column in product(heard, columns):
-        check_file(f"{one.clip.id}, column '{column}'", one.clip.groups[column], links)
-    files = list(dict.fromkeys(chain.from_iterable([one.clip.groups[column] for column in columns] for one in heard)))
+    for checked, column in product(clips, columns):
+        check_file(f"{checked.clip.id}, column '{column}'", checked.clip.groups[column], links)
+    files = list(dict.fromkeys(checked.clip.groups[column] for checked in clips for column in columns))
     checks: dict[str, CheckedAudio | BadAudio] = {}
     with progress.stage("checking options", len(files)) as tick:
         results = check_files([corpus.root / file for file in files], corpus.silence)
         for file, result in zip(files, results, strict=True):
             checks[file] = result
             tick(1)
-    parts = {
-        file: CheckedPart(corpus.root / file, result.sha256, result.duration_s)
-        for file, result in checks.items()
-        if isinstance(result, CheckedAudio)
-    }
-    kept, silent = [], {}
-    for one in heard:
-        own = {name: one.clip.groups[column] for name, column in zip(choice.options, columns, strict=True)}
-        reasons = [
-            f"option '{name}' ({file}): {result.reason}"
-            for name, file in own.items()
-            if isinstance(result := checks[file], BadAudio)
-        ]
-        if reasons:
-            silent[one.clip.id] = BadAudio(Fault.OPTIONS, "; ".join(reasons))
-        else:
-            mine = {file: parts[file] for file in own.values()}
-            whole = digest([one.waveform, [part.waveform for part in mine.values()]])
-            kept.append(replace(one, waveform=whole, parts=mine))
-    return kept, silent
+    return checks
 
 
 def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:
-    """Compare each reversed row with the original row of its item and speaker: options and right answer.
+    """Compare each reversed row with the original row of the same item and speaker: options and correct answer.
 
-    Raises UserError where the options are not the same in reverse, and where the two keys mean different options: the
-    reversed row's letter was moved along with the options although the card says it was not, or the other way round.
+    Raises UserError if the options are not the same in reverse, or if the two keys mean different options: the letter
+    of the reversed row was remapped although the card says it was not, or the other way round.
     """
     if choice.order_column is None:
         return
@@ -106,17 +112,16 @@ def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:
         first = originals.get(_item(choice, clip))
         if first is None or clip.groups[choice.order_column] != "reversed":
             continue
-        said = [fold(clip.groups[column]) for column in texts]
-        if said != [fold(first.groups[column]) for column in reversed(texts)]:
-            raise UserError(f"{clip.id}: its options are not those of {first.id} in reverse: mend the manifest")
+        if [fold(clip.groups[column]) for column in texts] != [fold(first.groups[name]) for name in reversed(texts)]:
+            raise UserError(f"{clip.id}: its options are not those of {first.id} in reverse: correct the manifest")
         if choice.key is None:
             continue
-        letters = [one.groups[choice.key.column] for one in (first, clip)]
-        meant = [
-            correct_option(choice, letter, one.groups[choice.order_column])
-            for letter, one in zip(letters, (first, clip), strict=True)
+        letters = [row.groups[choice.key.column] for row in (first, clip)]
+        correct = [
+            correct_option(choice, letter, row.groups[choice.order_column])
+            for letter, row in zip(letters, (first, clip), strict=True)
         ]
-        if meant[0] != meant[1]:
+        if correct[0] != correct[1]:
             raise UserError(_contradiction(task, choice, first, clip, letters))
 
 
@@ -127,11 +132,13 @@ def _contradiction(task: Task, choice: ChoicePart, first: Clip, clip: Clip, lett
     moved = choice.letters.index(letters[0]) == count - 1 - choice.letters.index(letters[1])
     place = f"{clip.id}: its options are those of {first.id} in reverse"
     if letters[0] != letters[1] and not moved:
-        return f"{place}, but its right answer {letters[1]} is not the option {letters[0]} there: mend the manifest"
-    told = "was already remapped to its own order" if moved else "was left as in the original order"
+        return (
+            f"{place}, but its correct answer {letters[1]} is not the option {letters[0]} there: correct the manifest"
+        )
+    mapping = "was already remapped to its own order" if moved else "was left as in the original order"
     return (
-        f"{place}, and its right answer ({letters[1]}, there {letters[0]}) {told}, while the card of '{task.name}' "
-        f"says key: of: {choice.key.of}: write 'of: {other}' in a card of your own, or mend the rows that differ"
+        f"{place}, and its correct answer ({letters[1]}, there {letters[0]}) {mapping}, but the card of '{task.name}' "
+        f"says key: of: {choice.key.of}: write 'of: {other}' in a card of your own, or correct the rows"
     )
 
 
