@@ -1,4 +1,4 @@
-"""Cells of the sheets that people fill in with a spreadsheet."""
+"""Read and write CSV sheets that people fill in with a spreadsheet program."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 from vibe_harness.errors import UserError
 
-ENCODING = "utf-8-sig"  # without the byte order mark Excel takes a CSV for another code page
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+ENCODING = "utf-8-sig"  # without a byte order mark, Excel reads a CSV in another encoding
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings that spreadsheets interpret as a formula
 
 
 def escape_formula(text: str) -> str:
-    """The text with an apostrophe ahead where a spreadsheet would run it as a formula, and without NUL."""
+    """Put an apostrophe before a text that a spreadsheet would run as a formula, and remove NUL characters."""
     text = text.replace("\0", "")
     return "'" + text if text.lstrip(" ").startswith(_FORMULA) else text
 
 
 def filled_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row of a sheet with its place (file and line); none where there is no such file.
+    """Yield the location (file and line) and the cells of each row; nothing if there is no such file.
 
-    Raises UserError for what is no CSV in UTF-8, or a row that lacks one of the columns.
+    Raises UserError if the file is not CSV in UTF-8, or a row lacks one of the columns.
     """
     if not path.exists():
         return

@@ -107,7 +107,7 @@ def test_the_three_modalities_share_no_answer(quick: Any, tones: Path, tmp_path:
 @pytest.mark.parametrize(
     ("model", "modality", "said"),
     [
-        ("simulated", "cascade", "is simulated and reads no words"),
+        ("simulated", "cascade", "is simulated and only takes audio"),
         ("server", "transcript", "24 clips of 'tones' have no text in its manifest"),
         ("qwen3-8b", "cascade", "takes no audio"),
     ],
