@@ -187,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, *_as_json({"error": str(error)}))
 
     def _admitted(self) -> str:
-        """The path below the token. Raises Refused for a caller who does not know it or comes under another name."""
+        """The path after the token. Raises RequestRefused for a wrong token or host name."""
         if self.headers.get("Host") not in self.server.hosts:
             raise RequestRefused(HTTPStatus.FORBIDDEN)
         token, _, path = self.path.removeprefix("/").partition("/")
