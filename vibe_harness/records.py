@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -144,6 +145,15 @@ class Request:
     schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
     options: tuple[Option, ...] = ()  # of a choice task, in the order in which they are offered
     answer_by: AnswerBy = "generate"  # likelihood: of the options' labels; see backends.local.likelihood
+
+    @property
+    def sampling_seed(self) -> int:
+        """Seed (31 bits) of this request's own draws, from the run's seed and the request's id.
+
+        The run's seed alone would have every request draw with the same random numbers, and so the same answer.
+        """
+        digest = hashlib.sha256(f"{self.generation.seed} {self.id}".encode()).digest()
+        return int.from_bytes(digest[:4], "big") >> 1
 
     @property
     def key(self) -> RequestKey:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -13,9 +14,9 @@ from vibe_harness.backends.guards import Budget, batch_differences, constrains, 
 from vibe_harness.backends.hearing_check import SILENCE, check_hearing
 from vibe_harness.backends.remote.dispatcher import Pace
 from vibe_harness.backends.remote.openai_server import OpenAIEngine
-from vibe_harness.cards.schema import Prices
+from vibe_harness.cards.schema import HearingQuestion, Prices
 from vibe_harness.errors import EngineError
-from vibe_harness.records import Outcome, Response
+from vibe_harness.records import Outcome, Request, Response
 
 CLIPS = [(name, lambda pitch=pitch: tone(pitch)) for name, pitch in (("a", 150), ("b", 300), ("c", 900))]
 
@@ -58,6 +59,45 @@ def test_a_failing_hearing_check_is_no_verdict() -> None:
         with pytest.raises(EngineError, match="hearing check of 'm' failed: the server's reply is not JSON"):
             check_hearing(engine, card, CLIPS)
         engine.close()
+
+
+class Words:
+    """A model that answers the hearing check with the given words, one after the other; the prompts it was given."""
+
+    def __init__(self, *words: str) -> None:
+        self.words, self.prompts = words, []
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
+        for word, request in zip(self.words, requests, strict=True):
+            self.prompts.append(request.prompt)
+            yield Response(request.id, Outcome.OK, word)
+
+
+QUESTION = HearingQuestion(prompt="Which word is said: kettle or door?", answers=["kettle", "door", "nothing"])
+
+
+def test_a_model_that_cannot_write_down_words_has_a_question_of_its_own() -> None:
+    card = model_card("http://nowhere").model_copy(update={"hearing_check": QUESTION})
+    model = Words("Kettle.", "door", "kettle", "nothing")
+    assert check_hearing(model, card, CLIPS).answers["a"] == "Kettle."
+    assert model.prompts == [QUESTION.prompt] * 4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("door",) * 4, "'m' does not hear: .*wrote the same"),
+        (
+            ("kettle", "a woman", "door", "nothing"),
+            r"answered 'a woman' \(b\), which is none of: kettle, door, nothing",
+        ),
+        (("kettle", "", "door", "nothing"), r"answered '' \(b\), which is none of"),
+    ],
+)
+def test_answers_that_the_question_on_the_card_does_not_allow(words: tuple[str, ...], message: str) -> None:
+    card = model_card("http://nowhere").model_copy(update={"hearing_check": QUESTION})
+    with pytest.raises(EngineError, match=message):
+        check_hearing(Words(*words), card, CLIPS)
 
 
 @pytest.mark.parametrize("ignored", [False, True])

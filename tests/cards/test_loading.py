@@ -31,7 +31,11 @@ def refusal(folder: Folder, *, old: str = "", new: str = "") -> str:
         ("values: open", "values: closed", "t.yaml:8: extraction.attributes.a.values: write 'open', or a list"),
         ("values: open", "values: [yes, no]", "t.yaml:8: extraction.attributes.a.values: write 'open', or a list"),
         ("values: open", "values: [one]", "t.yaml:8: extraction.attributes.a: a closed list needs two values or more"),
-        ("values: open", "values: [a b, A-B]", "t.yaml:8: extraction.attributes.a: a closed list needs two values or more"),
+        (
+            "values: open",
+            "values: [a b, A-B]",
+            "t.yaml:8: extraction.attributes.a: a closed list needs two values or more",
+        ),
         ("values: open", "values: [nurse, nurses]", "t.yaml:8: extraction.attributes.a: a closed list"),
         ("values: open", "values: open, up_to: 0", "t.yaml:8: extraction.attributes.a.up_to: "),
         ("    a: {", "    A-b: {", "t.yaml:8: extraction.attributes.A-b: "),

@@ -18,7 +18,7 @@ NAMES = [option.name for option in options()]
 
 
 def test_every_field_but_progress_is_an_option():
-    assert [*NAMES, "progress"] == [field.name for field in dataclasses.fields(RunConfig)]
+    assert [*NAMES, "label", "progress"] == [field.name for field in dataclasses.fields(RunConfig)]
     assert {option.group for option in options()} == set(GROUPS)
 
 
@@ -27,7 +27,7 @@ def test_command_line_and_python_follow():
     for option in options():
         assert option.flag in typed[option.name].opts, option.name
     signature = inspect.signature(vibe_harness.evaluate)
-    assert list(signature.parameters) == [*NAMES, "progress"]
+    assert list(signature.parameters) == [*NAMES, "label", "progress"]
     shown = CliRunner().invoke(command, ["--help"]).output
     assert all(f"\n{group}:\n" in shown for group in GROUPS)
 

@@ -1,6 +1,7 @@
 """A study runs what is missing, loads each model once, is split and merged, and goes on past what fails."""
 
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def corpora(tmp_path_factory):
 @pytest.fixture(scope="module")
 def finished(corpora):
     """The study run whole, in `whole`."""
-    done = QuickCommand(corpora)("study", "voices.yaml", "--output-path", "whole", check=0)
+    done = QuickCommand(corpora)("study", "voices.yaml", "--output-path", "whole")
     assert "8 done, 0 running, 0 failed, 0 left" in done.stdout
     return corpora
 
@@ -72,11 +73,18 @@ def test_each_cell_is_the_run_that_the_command_makes(finished, vibe):
 
 def test_it_ends_in_the_leaderboard(finished, vibe):
     assert not (vibe.folder / "whole/leaderboard").exists()  # simulated models are shown only where asked for
-    told = vibe("study", "voices.yaml", "--output-path", "whole", check=0).stdout
+    told = vibe("study", "voices.yaml", "--output-path", "whole").stdout
     assert "No leaderboard" in told and "--include-simulated" in told  # nothing is left out without a word
-    vibe("study", "voices.yaml", "--output-path", "whole", "--include-simulated", check=0)
+    vibe("study", "voices.yaml", "--output-path", "whole", "--include-simulated")
     page = (vibe.folder / "whole/leaderboard/index.html").read_text(encoding="utf-8")
     assert "simulated" in page and "advisory" in page and "shopper" in page
+
+
+def test_it_exits_with_1_where_a_score_is_not_reliable_and_its_names_reach_the_leaderboard(finished, vibe):
+    done = vibe("study", "voices.yaml", "--output-path", "whole", "--include-simulated", check=1)
+    assert "done     strong/more/advisory: not reliable" in done.stdout  # six speakers, few answers
+    page = (vibe.folder / "whole/leaderboard/index.html").read_text(encoding="utf-8")
+    assert re.search(r"<th[^>]*>\s*(<a[^>]*>)?\s*strong", page)
 
 
 def test_the_study_that_the_documentation_gives_has_every_cell(tmp_path):
@@ -97,12 +105,12 @@ def test_every_model_is_loaded_once_and_what_is_done_is_left_alone(corpora, vibe
             super().__init__(card, tasks)
 
     monkeypatch.setitem(BACKENDS._loaded, "simulated", Counted)
-    vibe("study", "voices.yaml", "--output-path", "counted", check=0)
+    vibe("study", "voices.yaml", "--output-path", "counted")
     assert opened == [(0, ["advisory", "shopper"]), (0.9, ["advisory", "shopper"])]
     before = {path: path.read_bytes() for path in (corpora / "counted").rglob("*.jsonl")}
     (corpora / "counted/plain/few/advisory/responses.jsonl").write_text("", encoding="utf-8")
     assert states(vibe, "voices.yaml", "--output-path", "counted", "--status")["plain/few/advisory"] == "left"
-    vibe("study", "voices.yaml", "--output-path", "counted", check=0)
+    vibe("study", "voices.yaml", "--output-path", "counted")
     assert len(opened) == 3
     changed = [path for path, stored in before.items() if path.read_bytes() != stored]
     assert {path.parent.relative_to(corpora / "counted").as_posix() for path in changed} == {"plain/few/advisory"}
@@ -139,12 +147,12 @@ def test_shards_share_out_every_cell_once_and_hold_neighbours(corpora, count):
 
 def test_shards_run_apart_and_merged_are_the_whole(finished, vibe):
     for number in (1, 2, 3):
-        vibe("study", "voices.yaml", "--shard", f"{number}/3", "--output-path", f"shard{number}", check=0)
+        vibe("study", "voices.yaml", "--shard", f"{number}/3", "--output-path", f"shard{number}")
     assert set(states(vibe, "voices.yaml", "--output-path", "shard1", "--status").values()) == {"done", "left"}
-    done = vibe("study", "voices.yaml", "--output-path", "shard1", "--merge", "shard2", "--merge", "shard3", check=0)
+    done = vibe("study", "voices.yaml", "--output-path", "shard1", "--merge", "shard2", "--merge", "shard3")
     assert "8 done" in done.stdout
     assert scores(vibe.folder / "shard1") == scores(vibe.folder / "whole")
-    again = vibe("study", "voices.yaml", "--output-path", "shard1", "--merge", "shard2", check=0)
+    again = vibe("study", "voices.yaml", "--output-path", "shard1", "--merge", "shard2")
     assert "0 run folders copied" in again.stdout
 
 
@@ -168,7 +176,7 @@ def test_what_fails_is_told_and_the_others_go_on(corpora, vibe):
     done = vibe("study", "voices.yaml", "--output-path", "failing", check=1)
     assert "4 done, 0 running, 4 failed, 0 left" in done.stdout and "0-0.wav" in done.stdout
     broken.write_bytes(whole)
-    done = vibe("study", "voices.yaml", "--output-path", "failing", check=0)
+    done = vibe("study", "voices.yaml", "--output-path", "failing")
     assert "8 done" in done.stdout
 
 
@@ -194,7 +202,7 @@ def test_a_cell_that_another_process_runs_is_shown_so_and_left_alone(finished, v
     with RunFolder(folder).locked():
         assert states(vibe, "voices.yaml", "--output-path", "whole")["plain/more/advisory"] == "running"
         assert "being run" in vibe.refuses("study", "voices.yaml", "--output-path", "other", "--merge", "whole")
-    vibe("study", "voices.yaml", "--output-path", "whole", check=0)
+    vibe("study", "voices.yaml", "--output-path", "whole")
     assert (folder / "results.json").read_bytes() == results
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from vibe_harness.analysis.recompute import differing_observations, first_difference, rescored
+from vibe_harness.analysis.tests_used import EARLIER, test_names
 from vibe_harness.cards.loading import task_digests
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
@@ -245,6 +246,12 @@ def _sums(folder: RunFolder) -> Iterator[str]:
 
 def _scores(folder: RunFolder, results: Results, progress: Progress, trust_remote_code: bool) -> Iterator[str]:
     """The scores against what the observations come to now."""
+    if EARLIER in test_names(results):
+        yield (
+            f"{folder.results}: its p come from the test of version 0.1.0, which is wrong where speakers have unequal "
+            f"numbers of answers: score it again with `vibe-harness score {folder.path}`"
+        )
+        return
     made = rescored(folder, results, progress, trust_remote_code=trust_remote_code)
     found = first_difference(results, made)
     if found:

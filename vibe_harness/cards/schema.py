@@ -212,6 +212,13 @@ class Prices(Card):
     currency: str = Field("USD", min_length=1, max_length=10)
 
 
+class HearingQuestion(Card):
+    """A question for the hearing check of a model that cannot transcribe: which of some words is spoken."""
+
+    prompt: str = Field(min_length=1, description="the question, about the words that are spoken and nothing else")
+    answers: list[str] = Field(min_length=2, description="the answers that it allows")
+
+
 class ModelCard(Card):
     """A model: the engine that runs it, its id, and the input that it accepts."""
 
@@ -232,6 +239,9 @@ class ModelCard(Card):
     audio_tokens_per_second: float | None = Field(None, gt=0, description="used for estimates only")
     prices: Prices | None = Field(None, description="for --max-cost and for estimates")
     extractor: Name | None = Field(None, description="extractor for this model's responses, instead of the default")
+    hearing_check: HearingQuestion | None = Field(
+        None, description="question of the hearing check, instead of asking for a transcription"
+    )
     corpus: Name | None = Field(None, description="default corpus of a run")
     excludes: dict[Identifier, list[str]] = Field(
         {}, description="column -> groups that the model does not support: language: [ko]; a run over them is an error"

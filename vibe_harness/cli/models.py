@@ -73,5 +73,7 @@ def check_model(name: str, model_args: dict[str, Any], task: str, include_path: 
     echo(f"takes: {f'mono clips at {card.sample_rate} Hz, {longest}' if card.audio else 'text'}")
     if card.args.get("ignores_temperature"):
         echo("decoding: never greedy, for it ignores temperature")
+    if card.args.get("temperature") is not None:
+        echo(f"decoding: temperature {card.args['temperature']:g}, whatever the task says")
     for heading, words in preview(card, asked.prompt(next(iter(asked.card.prompts)), CLIP_TEXT)):
         echo(f"\n{heading}:\n{words}" if "\n" in words else f"{heading}: {words}")

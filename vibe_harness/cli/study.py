@@ -60,7 +60,7 @@ def command(
 
     What is done is set beside one another in the folder leaderboard, but for a single shard of several.
 
-    Exits with 0 where all of it (or of the shard) is done, else with 1.
+    Exits with 0 where all of it (or of the shard) is done and reliable, else with 1.
     """
     from vibe_harness.cli.stopping import kept_words, when_stopped
     from vibe_harness.cli.terminal import TerminalProgress, print_json
@@ -91,7 +91,7 @@ def command(
     if own is cells and not status:
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
             _leaderboard(found, output, include_simulated)
-    return 0 if all(one.state == "done" for one in found) else 1
+    return 0 if all(one.state == "done" and one.reliable for one in found) else 1
 
 
 def _leaderboard(found: Sequence[CellProgress], output: Path, include_simulated: bool) -> None:
@@ -113,6 +113,7 @@ def _leaderboard(found: Sequence[CellProgress], output: Path, include_simulated:
 def _plain(one: CellProgress) -> dict[str, object]:
     return {
         "cell": one.cell.name, "state": one.state, "answered": one.answered, "planned": one.planned, "why": one.why,
+        "reliable": one.reliable,
     }  # fmt: skip
 
 
@@ -121,5 +122,7 @@ def _show(found: Sequence[CellProgress], output: Path) -> None:
         if one.state != "done":
             of = "not begun" if one.planned is None else f"{one.answered:,} of {one.planned:,} answered"
             echo(f"{one.state:8} {one.cell.name}: {of}{f': {one.why}' if one.why else ''}")
+        elif not one.reliable:
+            echo(f"done     {one.cell.name}: not reliable: see {one.cell.folder / 'results.json'}")
     counts = Counter(str(one.state) for one in found)
     echo(", ".join(f"{counts[state]} {state}" for state in ("done", "running", "failed", "left")) + f" in {output}")

@@ -28,7 +28,8 @@ def check_hearing_once(plan: Plan, backend: Backend, folder: RunFolder) -> None:
     Raises EngineError if all answers are the same. The check is skipped if it was done before in this run, if no audio
     is played, and for the simulated model, which detects pitch and timbre but no words.
     """
-    if plan.model.simulated or plan.modality == "transcript" or hearing_answers(folder.engines) is not None:
+    asked = plan.modality != "transcript" and plan.model.backend != "simulated"
+    if not asked or hearing_answers(folder.engines) is not None:
         return
     by_words = {clip.clip.sentence_id or clip.clip.text or clip.clip.id: clip for clip in plan.clips}
     different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])

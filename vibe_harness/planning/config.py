@@ -128,6 +128,8 @@ class RunConfig:
         "Folder with your own tasks/, models/ and templates/.", PLACES, default=()
     )
     output_path: str | Path | None = _option("Run folder. Default: one below runs/.", PLACES, study=False)
+    label: str | None = field(default=None, compare=False)
+    """From a study: what it calls the model, which a leaderboard then shows."""
     progress: Progress | None = field(default=None, compare=False, repr=False)
     """From Python only: receives the progress of the run."""
 

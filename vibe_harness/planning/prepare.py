@@ -205,6 +205,7 @@ def record_of(prepared: PreparedRun, requests: str) -> RunRecord:
         machine=machine(),
         corpus_folder=str(corpus.root.resolve()),
         requests=requests,
+        label=prepared.config.label,
         config=prepared.config.given(),
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from vibe_harness.analysis.model_labels import flattened
+from vibe_harness.analysis.tests_used import EARLIER, test_names
 from vibe_harness.cards.digest import digest
 from vibe_harness.records import Score
 from vibe_harness.report.board_runs import Entry, ExcludedRun, model_labels
@@ -170,6 +171,7 @@ def build_board(
 ) -> Board:
     """The board of these runs, with the published blocks after it."""
     lines = list(left_out)
+    entries = _of_one_test(entries, lines)
     labels = model_labels(entries)
     drafts = _drafts(entries, lines)
     cells = [
@@ -189,6 +191,18 @@ def build_board(
         alike = [other for there, other in drafts.items() if there[:2] == place[:2]]
         blocks.append(_block(place, draft, found, labels, _apart(draft, alike)))
     return Board(blocks=(*blocks, *published), family=family, left_out=tuple(dict.fromkeys(lines)))
+
+
+def _of_one_test(entries: Sequence[Entry], lines: list[ExcludedRun]) -> list[Entry]:
+    """The runs without those that the test of version 0.1.0 scored, where others were scored by a later test."""
+    names = {name for entry in entries for name in test_names(entry.results)}
+    if names <= {EARLIER} or EARLIER not in names:
+        return list(entries)
+    for entry in entries:
+        if EARLIER in test_names(entry.results):
+            words = f"scored by another test than the others ({EARLIER}): run `vibe-harness score {entry.path}`"
+            lines.append(ExcludedRun(entry.path, words))
+    return [entry for entry in entries if EARLIER not in test_names(entry.results)]
 
 
 def _drafts(entries: Sequence[Entry], lines: list[ExcludedRun]) -> dict[tuple[str, str, str], _Draft]:

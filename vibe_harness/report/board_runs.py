@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.analysis.model_labels import disambiguate
+from vibe_harness.analysis.tests_used import EARLIER, test_names
 from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
@@ -44,7 +45,8 @@ def read_entries(
 ) -> tuple[list[Entry], list[ExcludedRun]]:
     """The runs that can be shown and what is left out, both in an order that does not hang on the order given.
 
-    Of several runs of one question the one with the most answers is shown, then the one with the most permutations.
+    Of several runs of one question one that the present test scored is shown, then the one with the most answers, then
+    that with the most permutations.
     simulated: show runs of simulated models too.
     """
     found: list[Entry] = []
@@ -79,7 +81,8 @@ def _order(entry: Entry) -> tuple[Any, ...]:
     groups = [group for task in results.tasks for group in task.groups.values()]
     answered = sum(group.requests - group.outcomes.get(Outcome.ERROR, 0) for group in groups)
     return (
-        results.model.casefold(), results.model, results.corpus, digest(dict(entry.asked)), -answered,
+        results.model.casefold(), results.model, results.corpus, digest(dict(entry.asked)),
+        EARLIER in test_names(results), -answered,
         -results.permutations, digest(to_json(results)), str(entry.path),
     )  # fmt: skip
 
@@ -97,6 +100,9 @@ def _places(entry: Entry) -> list[list[str]]:
 def model_labels(entries: Sequence[Entry]) -> dict[str, str]:
     """Identity -> what its row is called: the model's name, and what tells it from others of that name."""
     return disambiguate({
-        entry.identity: (entry.results.model, {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")})
+        entry.identity: (
+            entry.record.label or entry.results.model,
+            {**entry.asked.get("model", {}), "seed": entry.asked.get("seed")},
+        )
         for entry in entries
     })  # fmt: skip

@@ -94,7 +94,7 @@ def _batch_check(folder: RunFolder) -> BatchCheck | None:
 
 
 def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left out", "simulated", "no audio"]:
-    if record.model.simulated:
+    if record.model.backend == "simulated":
         return "simulated"
     if record.modality == "transcript":
         return "no audio"

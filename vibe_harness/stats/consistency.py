@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vibe_harness.stats.rng import picks, random_words
+from vibe_harness.stats.rng import Words, picks, random_words
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -43,11 +44,13 @@ def entropy(counts: Floats) -> Floats:
 
     Equation 1. NaN where nothing was counted.
     """
-    totals = counts.sum(axis=-1, keepdims=True)
-    shares = np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
-    logs = np.log(shares, out=np.zeros(counts.shape), where=shares > 0)
-    found: Floats = -(shares * logs).sum(axis=-1) / np.log(counts.shape[-1])
-    return found + 0.0  # no -0.0
+    totals = counts.sum(axis=-1)
+    numbers = np.arange(float(totals.max(initial=0)) + 1)
+    logs = numbers * np.log(np.maximum(numbers, 1.0))  # n log n: -sum p log p = log N - sum n log n / N
+    parts = logs[counts.astype(np.int64)].sum(axis=-1)
+    found: Floats = np.full(totals.shape, np.nan)
+    np.divide(logs[totals.astype(np.int64)] - parts, totals * np.log(counts.shape[-1]), out=found, where=totals > 0)
+    return np.maximum(found, 0.0, out=found)
 
 
 def question_entropies(answers: Answers) -> Floats:
@@ -67,13 +70,12 @@ def apes(answers: Answers) -> Floats:
 
     NaN for a question with fewer than two levels that have an answer.
     """
-    found = level_entropies(answers)
-    shifts = np.abs(found[:, :, None] - found[:, None, :])
-    first, second = np.triu_indices(found.shape[1], 1)
-    pairs = shifts[:, first, second]
-    there = np.isfinite(pairs)
-    total = np.where(there, pairs, 0.0).sum(axis=1)
-    count = there.sum(axis=1)
+    found = np.sort(level_entropies(answers), axis=1)  # NaN last
+    levels = np.isfinite(found).sum(axis=1)
+    # The sum over pairs of n sorted numbers is the sum of (2 r - n + 1) h_r, r from 0.
+    signs = 2 * np.arange(found.shape[1]) - levels[:, None] + 1
+    total = (np.nan_to_num(found) * signs).sum(axis=1)
+    count = levels * (levels - 1) / 2
     mean: Floats = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
     return mean
 
@@ -96,14 +98,19 @@ def agreement(answers: Answers, modal: bool = False) -> Agreement:
     """
     levels, items, questions = _size(answers.level), _size(answers.item), _size(answers.question)
     there, cell = _present(answers.item * levels + answers.level)  # item and level with an answer
-    counts = _counts(answers, cell, len(there))
-    if modal:
-        shares = (np.arange(answers.options) == counts.argmax(axis=1)[:, None]).astype(np.float64)
+    if len(there) == len(cell):  # one answer each, which is most often so: no shares to work out
+        raters = np.bincount(answers.item, minlength=items)
+        ratings, alone = _counts(answers, answers.item, items), raters.astype(np.float64)
     else:
-        shares = counts / counts.sum(axis=1, keepdims=True)
-    item = there // max(levels, 1)
-    raters, ratings = np.bincount(item, minlength=items), _sums(item, shares, items)
-    pairs = np.square(ratings).sum(axis=1) - np.bincount(item, np.square(shares).sum(axis=1), items)
+        counts = _counts(answers, cell, len(there))
+        if modal:
+            shares = (np.arange(answers.options) == counts.argmax(axis=1)[:, None]).astype(np.float64)
+        else:
+            shares = counts / counts.sum(axis=1, keepdims=True)
+        item = there // max(levels, 1)
+        raters, ratings = np.bincount(item, minlength=items), _sums(item, shares, items)
+        alone = np.bincount(item, np.square(shares).sum(axis=1), items).astype(np.float64)
+    pairs = np.square(ratings).sum(axis=1) - alone
     kept = raters > 1
     question = np.zeros(items, dtype=np.int64)
     question[answers.item] = answers.question
@@ -162,17 +169,45 @@ def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], flo
     Within items: the variable is without effect. Within nothing (all codes alike): answers follow the same shares
     whatever is asked.
     """
-    words = random_words(seed)
-    order = np.argsort(within, kind="stable")
-    place, found = np.empty(len(order), dtype=np.int64), np.empty(times)
-    # One number to sort by, twice as quick as two: the code in the first bits, a random rest without ties.
-    first = np.uint64(max(_size(within) - 1, 0).bit_length())
-    high = within.astype(np.uint64) << (np.uint64(64) - first) if first else np.uint64(0)
+    shuffle, found = _Shuffle(within, random_words(seed)), np.empty(times)
     for index in range(times):
-        place[order] = np.argsort(high | (words(len(within)) >> first))
-        mixed = Answers(answers.answer[place], answers.question, answers.level, answers.item, answers.options)
+        mixed = Answers(answers.answer[shuffle()], answers.question, answers.level, answers.item, answers.options)
         found[index] = statistic(mixed)
     return found
+
+
+class _Shuffle:
+    """Draws orders (n,) of entries that are shuffled among those of one code. Small groups of entries take one of all
+    their orders at random; larger ones are sorted by random numbers, which takes several times as long."""
+
+    LARGEST = 5
+
+    def __init__(self, within: Codes, words: Words) -> None:
+        self._words = words
+        self._place = np.arange(len(within))
+        sizes = np.bincount(within)[within] if len(within) else within
+        order = np.argsort(within, kind="stable")
+        self._small = []
+        for size in range(2, self.LARGEST + 1):
+            members = order[sizes[order] == size].reshape(-1, size)
+            if len(members):
+                self._small.append((members, np.array(list(permutations(range(size))))))
+        large = np.flatnonzero(sizes > self.LARGEST)
+        self._sorted = large[np.argsort(within[large], kind="stable")]
+        # One number to sort by, twice as quick as two: the code in the first bits, a random rest without ties.
+        self._first = np.uint64(max(_size(within) - 1, 0).bit_length())
+        shift = np.uint64(64) - self._first
+        self._high = within[large].astype(np.uint64) << shift if self._first else np.uint64(0)
+        self._large = large
+
+    def __call__(self) -> Codes:
+        for members, orders in self._small:
+            chosen = orders[picks(self._words, len(orders), (len(members),))]
+            self._place[members] = np.take_along_axis(members, chosen, axis=1)
+        if len(self._large):
+            drawn = self._words(len(self._large)) >> self._first
+            self._place[self._sorted] = self._large[np.argsort(self._high | drawn)]
+        return self._place
 
 
 def _counts(answers: Answers, cell: Codes, cells: int | None = None) -> Floats:

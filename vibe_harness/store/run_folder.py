@@ -64,6 +64,7 @@ class RunRecord:
     machine: Mapping[str, Any]
     corpus_folder: str | None = None  # folder of the clips, from which pages play them
     requests: str  # digest of requests.parquet
+    label: str | None = None  # name of the model in its study
     config: Mapping[str, Any] = field(default_factory=dict)  # the options that differ from their default
 
     @property

@@ -20,7 +20,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.planning.config import RunConfig, RunOption, options
 from vibe_harness.records import Reading
 from vibe_harness.store.responses import count_answers
-from vibe_harness.store.results import read_verified_results
+from vibe_harness.store.results import Results, read_verified_results
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.store.run_tables import count_requests
 
@@ -95,7 +95,7 @@ class StudyCell:
     def config(self) -> RunConfig:
         return RunConfig(
             self.model.model, [self.task_card], self.corpus, model_args=self.model.model_args,
-            output_path=self.folder, **self.study.options(),
+            output_path=self.folder, label=self.model.name, **self.study.options(),
         )  # fmt: skip
 
 
@@ -117,6 +117,7 @@ class CellProgress:
     answered: int
     planned: int | None  # None if it was never started
     why: str | None = None
+    reliable: bool = True  # False where it is done and a score of it is not reliable
 
 
 def read_study(path: Path) -> Study:
@@ -194,20 +195,21 @@ def progress_of(cell: StudyCell, failures: Mapping[str, str]) -> CellProgress:
         answered = count_answers(folder.responses)
     except UserError as error:  # for example, a file has the name of the folder
         return CellProgress(cell, CellState.FAILED, 0, planned, str(error))
-    if planned is not None and answered >= planned and _scored(cell, folder):
-        return CellProgress(cell, CellState.DONE, answered, planned)
+    results = _results(cell, folder)
+    if planned is not None and answered >= planned and results is not None:
+        return CellProgress(cell, CellState.DONE, answered, planned, reliable=results.reliable)
     if folder.is_locked():
         return CellProgress(cell, CellState.RUNNING, answered, planned)
     why = failures.get(cell.name)
     return CellProgress(cell, CellState.FAILED if why else CellState.LEFT, answered, planned, why)
 
 
-def _scored(cell: StudyCell, folder: RunFolder) -> bool:
-    """Whether the folder has current results with the study's settings and without failed extractions."""
+def _results(cell: StudyCell, folder: RunFolder) -> Results | None:
+    """The folder's results if they are current, use the study's settings and have no failed extraction; else None."""
     try:
         results = read_verified_results(folder)
     except UserError:
-        return False
+        return None
     unread = sum(
         readings[Reading.ERROR]
         for task in results.tasks
@@ -215,4 +217,5 @@ def _scored(cell: StudyCell, folder: RunFolder) -> bool:
         for readings in group.readings.values()
     )
     asked = cell.study.options()
-    return (results.tau, results.permutations) == (asked["tau"], asked["permutations"]) and not unread
+    alike = (results.tau, results.permutations) == (asked["tau"], asked["permutations"])
+    return results if alike and not unread else None

@@ -12,17 +12,20 @@ from typing import Any
 
 import filelock
 
+from vibe_harness.analysis.tests_used import test_names
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.pipeline.run import ActiveRun, EngineCache, open_run, run_extraction, run_generation, run_scoring
+from vibe_harness.planning.config import options
 from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
 from vibe_harness.store.atomic_files import PART, read_json, remove_partial_files, write_json
 from vibe_harness.store.journal import journal_lines
 from vibe_harness.store.responses import decode_response
+from vibe_harness.store.results import read_results
 from vibe_harness.store.run_folder import RunFolder
 from vibe_harness.studies.study import CellState, Study, StudyCell, progress_of
 
@@ -88,6 +91,7 @@ class StudyFolder:
         copied = kept = 0
         for asked in sorted(other.glob("*/*/*/run.json")):
             source, target = RunFolder(asked.parent), RunFolder(self.path / asked.parent.relative_to(other))
+            self._check_test(source)
             if target.run_json.exists():
                 if target.read()["asked"] != source.read()["asked"]:
                     raise UserError(
@@ -100,6 +104,16 @@ class StudyFolder:
             copied += 1
         return copied, kept
 
+    def _check_test(self, source: RunFolder) -> None:
+        """Raise UserError where a run of another folder was scored by another test than those that are here."""
+        own = {name for path in self.path.glob("*/*/*/results.json") for name in test_names(read_results(path))}
+        other = set(test_names(read_results(source.results))) if source.results.is_file() else set()
+        if own and other and own != other:
+            raise UserError(
+                f"{source.path}: scored by the test '{min(other)}', and the runs in {self.path} by '{min(own)}': score "
+                "the earlier ones again with `vibe-harness run_scoring`, then merge"
+            )
+
     def _check(self, path: Path) -> None:
         if not _holds_study(path):
             if RunFolder(path).run_json.exists():
@@ -110,12 +124,22 @@ class StudyFolder:
         if not isinstance(settings, dict):
             raise UserError(f"{path / 'study.json'}: not the record of a study that this version reads")
         own = self._study.settings()
-        differing = sorted(name for name in own.keys() | settings.keys() if own.get(name) != settings.get(name))
+        defaults = {option.name: option.default for option in options()}  # of options that came later
+        differing = sorted(
+            name
+            for name in own.keys() | settings.keys()
+            if own.get(name) != settings.get(name, _plain_default(defaults.get(name)))
+        )
         if differing:
             raise UserError(
                 f"{path}: a folder of another study: it differs in {', '.join(differing)}. Name another folder with "
                 "--output-path, or another study"
             )
+
+
+def _plain_default(value: Any) -> Any:
+    """The default of an option as JSON holds it."""
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _holds_study(path: Path) -> bool:

@@ -13,8 +13,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from vibe_harness.backends.finish_reasons import outcome_of
+from vibe_harness.backends.local.checkpoint import checkpoint
 from vibe_harness.backends.local.likelihood import Labels, answer
 from vibe_harness.backends.local.processor import Processor
+from vibe_harness.backends.local.sampling import sampling_temperature
 from vibe_harness.backends.local.subprocess_engine import ChildEngine
 from vibe_harness.backends.protocol import Options
 from vibe_harness.cards.loading import Task
@@ -32,6 +34,7 @@ class HFArguments(Options):
     attention: Literal["sdpa", "eager", "flash_attention_2"] | None = None
     trust_remote_code: bool = Field(False, description="run code that the model's repository brings along")
     chat_template_kwargs: dict[str, Any] = Field({}, description="for the chat template, as enable_thinking: false")
+    temperature: float | None = Field(None, ge=0, le=2, description="of answers in free text, in place of the task's")
 
 
 class HFConnection(Options):
@@ -62,12 +65,16 @@ class HFInside:
         self.card = card
         self.arguments = HFArguments.model_validate(card.args)
         self._device = _device(HFConnection.model_validate(card.connection).device)
-        shared: dict[str, Any] = {"revision": card.revision, "trust_remote_code": self.arguments.trust_remote_code}
+        weights = checkpoint(card)
         self._processor = Processor(card, self.arguments.trust_remote_code, self.arguments.chat_template_kwargs)
         model_class = transformers.AutoModelForMultimodalLM if card.audio else transformers.AutoModelForCausalLM
         try:
             self._model: Any = model_class.from_pretrained(
-                card.id, dtype=self.arguments.dtype, attn_implementation=self.arguments.attention, **shared
+                weights["id"],
+                revision=weights["revision"],
+                dtype=self.arguments.dtype,
+                attn_implementation=self.arguments.attention,
+                trust_remote_code=self.arguments.trust_remote_code,
             )
         except (OSError, ValueError, ImportError) as error:
             said = " ".join(str(error).split())[:400]
@@ -136,9 +143,10 @@ class HFInside:
 
         generation = request.generation
         options = GREEDY
-        if generation.temperature > 0:
-            torch.manual_seed(generation.seed)
-            options = {"do_sample": True, "temperature": generation.temperature, "top_p": 1.0, "top_k": 0}
+        temperature = sampling_temperature(request, self.arguments.temperature)
+        if temperature > 0:
+            torch.manual_seed(request.sampling_seed)
+            options = {"do_sample": True, "temperature": temperature, "top_p": 1.0, "top_k": 0}
         if request.schema is not None:
             options = {**options, "logits_processor": [self._constraint(request.schema)]}
         output = self._generated(inputs, max_new_tokens=generation.max_tokens, **options)

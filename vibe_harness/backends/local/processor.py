@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vibe_harness.backends.local.checkpoint import checkpoint
 from vibe_harness.backends.local.prompt_layout import joined
 from vibe_harness.backends.request_audio import clip_of
 from vibe_harness.cards.schema import ModelCard
@@ -20,10 +21,11 @@ class Processor:
 
         self.card = card
         self._chat_template_kwargs = chat_template_kwargs
+        weights = checkpoint(card)
         kind = transformers.AutoProcessor if card.audio else transformers.AutoTokenizer
         try:
             self._processor: Any = kind.from_pretrained(
-                card.id, revision=card.revision, trust_remote_code=trust_remote_code
+                weights["id"], revision=weights["revision"], trust_remote_code=trust_remote_code
             )
         except (OSError, ValueError, ImportError) as error:
             said = " ".join(str(error).split())[:400]

@@ -10,8 +10,10 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from vibe_harness.backends.finish_reasons import outcome_of
+from vibe_harness.backends.local.checkpoint import checkpoint
 from vibe_harness.backends.local.likelihood import Labels, answer
 from vibe_harness.backends.local.prompt_layout import joined
+from vibe_harness.backends.local.sampling import sampling_temperature
 from vibe_harness.backends.local.subprocess_engine import ChildEngine
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.request_audio import clip_of, wav_data_uri
@@ -30,6 +32,7 @@ class VLLMArguments(Options):
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     chat_template_kwargs: dict[str, Any] = Field({}, description="for the chat template, as enable_thinking: false")
+    temperature: float | None = Field(None, ge=0, le=2, description="of answers in free text, in place of the task's")
     engine: dict[str, Any] = Field({}, description="further arguments of vLLM's LLM, as tokenizer_mode: mistral")
 
     @field_validator("engine")
@@ -82,10 +85,11 @@ class VLLMInside:
         self.card = card
         self.arguments = VLLMArguments.model_validate(card.args)
         self.connection = VLLMConnection.model_validate(card.connection)
+        weights = checkpoint(card)
         try:
             self._llm = vllm.LLM(
-                model=card.id,
-                revision=card.revision,
+                model=weights["id"],
+                revision=weights["revision"],
                 dtype=self.arguments.dtype,
                 seed=0,
                 limit_mm_per_prompt={"audio": 1} if card.audio else {},
@@ -180,9 +184,9 @@ class VLLMInside:
         if request.answer_by == "likelihood":
             wanted = [token for forms in self._labels.tokens(request).values() for token in forms]
         return vllm.SamplingParams(
-            temperature=request.generation.temperature,
+            temperature=sampling_temperature(request, self.arguments.temperature),
             max_tokens=request.generation.max_tokens,
-            seed=request.generation.seed,
+            seed=request.sampling_seed,
             structured_outputs=None if schema is None else StructuredOutputsParams(json=dict(schema)),
             logprob_token_ids=wanted,
         )

@@ -114,7 +114,7 @@ class GeminiEngine(ServerEngine):
             system_instruction=self.card.layout.system,
             temperature=request.generation.temperature,
             top_p=self.arguments.top_p,
-            seed=request.generation.seed,
+            seed=request.sampling_seed if request.generation.temperature > 0 else request.generation.seed,
             max_output_tokens=request.generation.max_tokens,
             candidate_count=1,
             thinking_config=types.ThinkingConfig.model_validate(thinking) if thinking else None,

@@ -154,9 +154,10 @@ class OpenAIEngine(ServerEngine):
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         body: dict[str, Any] = {"model": self.card.id, "messages": [*messages, {"role": "user", "content": content}]}
         body[self.arguments.limit_field] = request.generation.max_tokens
-        for name in ("temperature", "seed"):
+        seed = request.sampling_seed if request.generation.temperature > 0 else request.generation.seed
+        for name, value in (("temperature", request.generation.temperature), ("seed", seed)):
             if name not in self.arguments.omit:
-                body[name] = getattr(request.generation, name)
+                body[name] = value
         if self.arguments.top_p is not None:
             body["top_p"] = self.arguments.top_p
         if request.schema is not None and self.arguments.structured_output == "json_schema":
