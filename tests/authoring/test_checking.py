@@ -45,7 +45,7 @@ PLANTED = {
     "missing field": (CARD, "version: 1 ", "# ", CARD, "the field 'version' is missing", "add it"),
     "unknown variable": (
         PROMPT, "The person", "{{ name }}, the person", CARD, "unknown variable 'name'",
-        "is given text",
+        "available are text",
     ),
     "demographic prompt": (
         PROMPT, "Name one", "Mind their age and gender. Name one", PROMPT, "'gender'",

@@ -114,7 +114,7 @@ def test_accepted_aliases_are_written_and_the_rest_is_kept(folder: Folder) -> No
         ({"cedar": "birch", "birch": "cedar"}, "'birch' is itself the canonical value"),
         ({"red cedar": "silver birch"}, "'silver birch'"),  # a chain
         ({"silver birch": "cedar"}, "'silver birch' already stands for 'cedar'"),
-        ({"!": "cedar"}, "holds no letter or digit"),
+        ({"!": "cedar"}, "contains no letter or digit"),
     ],
 )
 def test_chains_and_circles_are_refused_and_nothing_is_lost(

@@ -120,7 +120,7 @@ def test_what_cannot_be_asked_so(quick: Any, tones: Path, model: str, modality: 
 @pytest.mark.parametrize(
     ("model", "task", "said"),
     [
-        ("hf:org/name", "advisory", "the task 'advisory' offers no options"),
+        ("hf:org/name", "advisory", "only for choice tasks, and 'advisory' is not one"),
         ("server", "spoken_stereoset", "the backend 'openai' of the model 'server' does not tell the log-prob"),
     ],
 )
