@@ -77,13 +77,13 @@ PLANTED = {
         '"refused"', "say that it is true only",
     ),
     "alias of two values": (
-        ALIASES, "[puppy]", "[puppy, kitty]", ALIASES, "'kitty' already stands for 'cat'",
+        ALIASES, "[puppy]", "[puppy, kitty]", ALIASES, "'kitty' is already an alias of 'cat'",
         "remove it",
     ),
-    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is itself the canonical value", "remove it"),
+    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is already the canonical value", "remove it"),
     "alias cycle": (
         ALIASES, "cat: [house cat, kitty]\ndog: [puppy]", "cat: [dog]\ndog: [cat]", ALIASES,
-        "'dog' is itself the canonical value", "remove it",
+        "'dog' is already the canonical value", "remove it",
     ),
     "values that fold alike": (
         CARD, "[small, medium, large]", "[small, Small, large]", CARD, "a closed list",
@@ -199,7 +199,7 @@ def test_a_card_copied_over_another_name(own: Path) -> None:
     (own / CARD).write_text(text, encoding="utf-8")
     assert "the card says 'task: story' but its file is named 'pets'" in check(own).findings[0].message
     (own / "tasks" / "story.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match="two cards claim the name 'story'"):
+    with pytest.raises(UserError, match="two cards are named 'story'"):
         check_tasks([str(own)])
 
 

@@ -110,10 +110,10 @@ def test_accepted_aliases_are_written_and_the_rest_is_kept(folder: Folder) -> No
 @pytest.mark.parametrize(
     ("accepted", "said"),
     [
-        ({"cedar": "birch"}, "'cedar' is itself the canonical value"),
-        ({"cedar": "birch", "birch": "cedar"}, "'birch' is itself the canonical value"),
+        ({"cedar": "birch"}, "'cedar' is already the canonical value"),
+        ({"cedar": "birch", "birch": "cedar"}, "'birch' is already the canonical value"),
         ({"red cedar": "silver birch"}, "'silver birch'"),  # a chain
-        ({"silver birch": "cedar"}, "'silver birch' already stands for 'cedar'"),
+        ({"silver birch": "cedar"}, "'silver birch' is already an alias of 'cedar'"),
         ({"!": "cedar"}, "contains no letter or digit"),
     ],
 )
