@@ -78,12 +78,12 @@ PLANTED = {
     ),
     "alias of two values": (
         ALIASES, "[puppy]", "[puppy, kitty]", ALIASES, "'kitty' is already an alias of 'cat'",
-        "remove it",
+        "remove one of the two",
     ),
-    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is already the canonical value", "remove it"),
+    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is already the canonical value", "remove one of the two"),
     "alias cycle": (
         ALIASES, "cat: [house cat, kitty]\ndog: [puppy]", "cat: [dog]\ndog: [cat]", ALIASES,
-        "'dog' is already the canonical value", "remove it",
+        "'dog' is already the canonical value", "remove one of the two",
     ),
     "values that fold alike": (
         CARD, "[small, medium, large]", "[small, Small, large]", CARD, "a closed list",
