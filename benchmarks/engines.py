@@ -1,10 +1,11 @@
 """How much the harness costs beside its engines: ratios of runs made side by side in one go.
 
-    python -m benchmarks.engines [--quick] server              # needs vibe-harness[dev]
+    python -m benchmarks.engines [--quick] server command      # need vibe-harness[dev]
     python -m benchmarks.engines [--quick] throughput order    # need vLLM: see .ci/engines
 
 Exit status 1 where an aim is missed. --quick: fewer requests, and one round of each.
 server: requests a second at 100 ms latency and 32 at once, beside a bare aiohttp client and the ideal of 320.
+command: the same of a whole run while it asks, one task a clip, with clips and with their words.
 throughput: output tokens a second through the harness beside vLLM's own LLM.generate, tiny checkpoint, 256 requests.
 order: five tasks over the same clips, grouped by clip and by task, with caches smaller than the set of clips.
 """
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +84,8 @@ def server(quick: bool) -> None:
             middle = statistics.median(found)
             share, aim = middle / IDEAL, "at least 0.95" if name == "harness" else ""
             tell(f"server, {name}", share, "of the ideal", aim, not aim or share >= 0.95, f"{middle:.1f} requests/s")
-        tell("server, harness", 1000 * processor / rounds / count, "ms of processor a request")
+        each = 1000 * processor / rounds / count
+        tell("server, harness", each, "ms of processor a request", "at most 1.5", each <= 1.5)
         ratio = statistics.median(a / b for a, b in zip(rates["harness"], rates["aiohttp"], strict=True))
         tell("server, harness", ratio, "of aiohttp")
         before = memory_mib()
@@ -95,7 +98,65 @@ def server(quick: bool) -> None:
         engine.close()
 
 
-async def _aiohttp(url: str, wave: Waveform, count: int, tag: int) -> None:
+def tones(folder: Path, count: int) -> Path:
+    """A manifest of so many clips of a second each, by 40 speakers."""
+    import soundfile
+
+    rows = ["id,file,speaker,gender,text"]
+    for number in range(count):
+        soundfile.write(folder / f"{number}.wav", noise(number, 1.0).samples, RATE)
+        speaker = number % 40
+        rows.append(
+            f"take-{number},{number}.wav,s{speaker},{'female' if speaker % 2 else 'male'},Good morning {number}."
+        )
+    path = folder / "corpus.csv"
+    path.write_text("\n".join([*rows, ""]), encoding="utf-8")
+    return path
+
+
+def command(quick: bool) -> None:
+    from vibe_harness.pipeline.run import run
+    from vibe_harness.planning.config import RunConfig
+    from vibe_harness.planning.prepare import prepare
+    from vibe_harness.progress import Progress
+
+    seconds: dict[str, float] = {}
+
+    class Stopwatch(Progress):
+        @contextmanager
+        def stage(self, name: str, total: int) -> Iterator[Any]:
+            start = time.perf_counter()
+            yield lambda steps: None
+            seconds[name] = time.perf_counter() - start
+
+    count, rounds, wave = 640 if quick else 2000, 1 if quick else 2, noise(0, 1.0)
+    with tempfile.TemporaryDirectory() as name, Loopback(latency_s=0.1) as loopback:
+        folder = Path(name)
+        corpus = tones(folder, count)
+        (folder / "models").mkdir()
+        connection = f"connection: {{base_url: '{loopback.url}'}}"
+        card = f"model: served\nbackend: openai\nid: loopback\nextractor: rules\n{connection}\n"
+        (folder / "models" / "served.yaml").write_text(card, encoding="utf-8")
+        for modality in ("audio", "transcript"):
+            ratios = []
+            for tag in range(rounds):
+                config = RunConfig(
+                    model="served", tasks=("story",), corpus=str(corpus), permutations=20, hearing_check=False, tau=1,
+                    include_path=[folder], output_path=folder / f"{modality}{tag}", modality=modality,
+                )  # fmt: skip
+                [prepared] = prepare(config, Stopwatch())
+                requests = len(prepared.plan)
+                run(prepared, Stopwatch())
+                ours = requests / seconds["asking served"]
+                start = time.perf_counter()
+                asyncio.run(_aiohttp(loopback.url, wave if modality == "audio" else None, requests, tag))
+                bare = requests / (time.perf_counter() - start)
+                ratios.append(ours / bare)
+            share, beside = statistics.median(ratios), f"{ours:.0f} and {bare:.0f} requests/s"
+            tell(f"command, {modality}", share, "of aiohttp", "at least 0.95", share >= 0.95, beside)
+
+
+async def _aiohttp(url: str, wave: Waveform | None, count: int, tag: int) -> None:
     import aiohttp
 
     slots = asyncio.Semaphore(32)
@@ -103,11 +164,13 @@ async def _aiohttp(url: str, wave: Waveform, count: int, tag: int) -> None:
 
         async def one(number: int) -> None:
             async with slots:
-                data = base64.b64encode(wav_bytes(wave)).decode("ascii")
-                content = [
-                    {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
-                    {"type": "text", "text": f"{tag} {number}"},
-                ]
+                content: Any = f"{tag} {number}"
+                if wave is not None:
+                    data = base64.b64encode(wav_bytes(wave)).decode("ascii")
+                    content = [
+                        {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+                        {"type": "text", "text": content},
+                    ]
                 body = {"model": "loopback", "messages": [{"role": "user", "content": content}], "max_tokens": 8}
                 async with session.post(f"{url}/chat/completions", json=body) as reply:
                     assert (await reply.json())["choices"]
@@ -217,12 +280,13 @@ def order(checkpoint: str, quick: bool) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", help="server, throughput, order; server by default")
+    parser.add_argument("parts", nargs="*", help="server, command, throughput, order; the first two by default")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     on_vllm = {"throughput": throughput, "order": order}
-    wanted = options.parts or ["server"]
-    unknown = set(wanted) - {"server", *on_vllm}
+    served = {"server": server, "command": command}
+    wanted = options.parts or [*served]
+    unknown = set(wanted) - {*served, *on_vllm}
     if unknown:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     with tempfile.TemporaryDirectory() as folder:
@@ -232,8 +296,8 @@ def main() -> int:
 
             checkpoint = str(build(Path(folder)))
         for name in wanted:
-            if name == "server":
-                server(options.quick)
+            if name in served:
+                served[name](options.quick)
             else:
                 on_vllm[name](checkpoint, options.quick)
     return status()

@@ -30,10 +30,11 @@ from aiohttp import web
 from tests import loopback_dialects as dialects
 from tests.support import FORKS, held_port, wait_until
 
-AT_ONCE = ("busy", "busy_with_date", "limited", "broken", "unavailable", "reset", "half")
+GARBLED = ("bad_json", "not_json", "error_in_200", "broke_off")  # under a status of success
+AT_ONCE = ("busy", "busy_with_date", "limited", "broken", "unavailable", "reset", "half", *GARBLED)
 TRANSIENT = (*AT_ONCE, "timeout")
 FINAL = (
-    "bad_request", "bad_json", "not_json", "no_choices", "error_in_200", "odd_finish",
+    "bad_request", "no_choices", "odd_finish",
     "filtered", "prompt_filtered", "refused", "empty", "blank", "length", "length_empty",
 )  # fmt: skip
 WORDS = ("teacher", "nurse", "engineer", "farmer", "hiking", "chess", "pottery", "cooking", "calm", "curious")
@@ -260,6 +261,8 @@ class Server:
             assert request.transport
             request.transport.abort()
             return web.Response()
+        if ending in GARBLED:
+            return _garbled(ending)
         if ending == "half":
             reply = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "500"})
             await reply.prepare(request)
@@ -272,12 +275,6 @@ class Server:
     def _answer(self, question: dialects.Question, ending: str | None) -> web.Response:
         if ending == "bad_request":
             return _error(400, "this clip is too short")
-        if ending == "bad_json":
-            return web.Response(text='{"id": "x", "choices": [{]}', content_type="application/json")
-        if ending == "not_json":
-            return web.Response(text="<html>proxy</html>", content_type="text/html")
-        if ending == "error_in_200":
-            return web.json_response({"error": {"message": "upstream failed", "code": 502}})
         clip = None if question.audio is None else hear(question.audio)
         if clip is not None:
             self.heard[clip.digest] = asdict(clip)
@@ -301,6 +298,17 @@ class Server:
         voice = "high" if clip and clip.crossings > 400 else "low"
         heard = f"A {voice} voice at {clip.rms:.4f} of {clip.digest[:8]}. " if clip else "I heard nothing. "
         return heard + f"Perhaps a {rng.choice(WORDS[:4])}, {rng.choice(WORDS[8:])}, fond of {rng.choice(WORDS[4:8])}."
+
+
+def _garbled(ending: str) -> web.Response:
+    if ending == "bad_json":
+        return web.Response(text='{"id": "x", "choices": [{]}', content_type="application/json")
+    if ending == "not_json":
+        return web.Response(text="<html>proxy</html>", content_type="text/html")
+    if ending == "error_in_200":
+        return web.json_response({"error": {"message": "upstream failed", "code": 502}})
+    choice = {"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "error"}
+    return web.json_response({"choices": [choice], "error": {"message": "overloaded", "code": "overloaded_error"}})
 
 
 def _error(status: int, message: str, headers: dict[str, str] | None = None) -> web.Response:

@@ -37,7 +37,7 @@ def _read_openai(body: dict[str, Any]) -> Question:
 
 
 def _openai_reply(answer: str, ending: str | None, served: str) -> dict[str, Any]:
-    reason = {"filtered": "content_filter", "length": "length", "length_empty": "length", "odd_finish": "abort"}
+    reason = {"filtered": "content_filter", "length": "length", "length_empty": "length", "odd_finish": "tool_calls"}
     silent = ending in ("filtered", "refused", "empty", "length_empty")
     message: dict[str, Any] = {"role": "assistant", "content": None if silent else answer, "refusal": None}
     if ending == "blank":

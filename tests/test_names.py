@@ -36,9 +36,6 @@ SAME_ROLE = {
 MOST = 15  # cyclomatic complexity of a function
 TOO_COMPLEX = {
     "analysis/compare.py:compare_runs",
-    "analysis/gates.py:_worse",
-    "backends/remote/chat_reply.py:read_reply",
-    "backends/remote/openai_server.py:_probe",
     "cli/compare.py:command",
     "cli/options.py:read_config",
     "cli/study.py:command",
@@ -99,3 +96,4 @@ def test_no_function_is_too_complex() -> None:
         methods = [method for block in blocks if not isinstance(block, Function) for method in block.methods]
         found |= {f"{file}:{block.name}" for block in [*functions, *methods] if block.complexity > MOST}
     assert found - TOO_COMPLEX == set()
+    assert TOO_COMPLEX - found == set(), "remove what was split"

@@ -26,7 +26,7 @@ def test_citation_has_the_version_of_the_package():
     assert citation["license"] == PROJECT["license"]
 
 
-@pytest.mark.parametrize("extra", ["", "dev", "openai", "gemini", "perturb", "speech", "ray"])
+@pytest.mark.parametrize("extra", ["", "dev", "perturb", "speech", "ray"])
 def test_every_dependency_is_pinned_to_a_version_that_is_allowed(extra):
     lines = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
     versions = pinned()

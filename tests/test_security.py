@@ -1,7 +1,7 @@
 """What SECURITY.md promises of files from strangers, promise by promise.
 
-Archives: tests/corpora/test_sources.py. Templates and cards that take too much: tests/cards. Manifests that climb out:
-tests/cli/test_bad_input.py. Pages in a real browser: tests/report.
+Archives: tests/corpora/importers/test_sources.py. Templates and cards that take too much: tests/cards. Manifests that
+climb out: tests/cli/test_bad_input.py. Pages in a real browser: tests/report.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from vibe_harness.pipeline.run import run_all
 from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
-from vibe_harness.scoring.score import score_run
+from vibe_harness.scoring.score import recorded_settings, score_run
 from vibe_harness.store.results import Results, write_results
 from vibe_harness.store.run_folder import RunFolder
 
@@ -93,23 +93,25 @@ def score(
     *,
     dimensions: Sequence[str] = (),
     seed: int | None = None,
-    tau: int = 10,
-    also_test: Sequence[str] = (),
-    permutations: int = 10_000,
+    tau: int | None = None,
+    also_test: Sequence[str] | None = None,
+    permutations: int | None = None,
     trust_remote_code: bool = False,
     progress: Progress | None = None,
 ) -> Results:
     """Score a run folder again, without a model. Replaces results.json, and the page if there is one.
 
-    The arguments are the options of `vibe-harness score`. Raises UserError if `run` is not a finished run.
+    The arguments are the options of `vibe-harness score`. None means the setting of the previous scoring. Raises
+    UserError if `run` is not a finished run.
     """
     folder = RunFolder(Path(run))
-    record = folder.record()
+    folder.record()  # a folder that is no run is told first
+    own = recorded_settings(folder)
     settings = Settings(
-        tau=tau,
-        permutations=permutations,
-        seed=record.seed if seed is None else seed,
-        also_test=known_tests(_several(also_test)),
+        tau=own.tau if tau is None else tau,
+        permutations=own.permutations if permutations is None else permutations,
+        seed=own.seed if seed is None else seed,
+        also_test=own.also_test if also_test is None else known_tests(_several(also_test)),
         trust_remote_code=trust_remote_code,
     )
     shown = folder.page.is_file()
@@ -182,7 +184,9 @@ def write_leaderboard(
     return page
 
 
-def compare(before: str | Path, after: str | Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:
+def compare(
+    before: str | Path, after: str | Path, *, tau: int | None = None, permutations: int | None = None
+) -> RunComparison:
     """Compare two finished runs; see `vibe_harness.analysis.compare.compare_runs`."""
     from vibe_harness.analysis.compare import compare_runs
 

@@ -1,9 +1,9 @@
 """Take the voice out of the planted model: python -m models.planted.ablate FOLDER, from the repository's root.
 
-Writes a checkpoint in which the directions that carry pitch and timbre are removed from the layer that hands a clip to
-the language model (the projector). The directions are found, not taken from the recipe: clips that training never met,
-the mean vector of each, and by least squares how it moves with pitch and with timbre. What lies along them is then the
-same for every clip, as in the erasure of linear concepts (Ravfogel et al. 2020, arXiv 2004.07667).
+Writes a checkpoint in which the two directions that carry pitch and timbre are removed from the layer that hands a clip
+to the language model (the projector). The directions are found, not taken from the recipe: in the vectors of clips that
+training never met. Least-squares concept erasure (Belrose et al. 2023, arXiv 2306.03819, theorem 4.3): the smallest
+change after which no linear function of a vector tells pitch or timbre.
 """
 
 from __future__ import annotations
@@ -18,45 +18,51 @@ import torch
 from numpy.typing import NDArray
 
 from models.planted.network import parts, save
-from models.planted.speech import Spoken, recorded, speech
+from models.planted.speech import RATE, Spoken, recorded, speech
 from models.planted.truth import Checkpoint
 from vibe_harness.records import Waveform
 
 Floats = NDArray[np.float64]
 CLIPS, SEED = 160, 1_019  # another seed than training's
+RIDGE = 1e-6
 
 
-def voice_directions(means: Floats, voices: Floats) -> Floats:
-    """Orthonormal directions (hidden, k) along which mean vectors (clips, hidden) move with the voices (clips, k)."""
-    centred = voices - voices.mean(axis=0)
-    moved: Floats = np.linalg.lstsq(centred, means - means.mean(axis=0), rcond=None)[0]  # (k, hidden)
-    return np.linalg.qr(moved.T)[0]
+def eraser(vectors: Floats, voices: Floats) -> Floats:
+    """The projection (hidden, hidden) that leaves vectors (n, hidden) no covariance with voices (n, k).
+
+    I - C (C' S^-1 C)^-1 C' S^-1, with S the covariance of the vectors and C that of vectors and voices.
+    """
+    centred = vectors - vectors.mean(axis=0)
+    spread = centred.T @ centred / len(vectors) + RIDGE * np.eye(vectors.shape[1])
+    shared = centred.T @ (voices - voices.mean(axis=0)) / len(vectors)
+    whitened = np.linalg.solve(spread, shared)
+    erased: Floats = np.eye(len(spread)) - shared @ np.linalg.solve(shared.T @ whitened, whitened.T)
+    return erased
 
 
-def remove(network: Any, directions: Floats, mean: Floats) -> None:
-    """Make the projector's output constant, at that of `mean`, along `directions`; changes the network."""
-    across = np.eye(len(mean)) - directions @ directions.T
+def erase(network: Any, projection: Floats, mean: Floats) -> None:
+    """Apply the projection, about `mean`, to the projector's output; changes the network's weights."""
     layer = parts(network)[1].linear
     with torch.no_grad():
-        layer.weight.copy_(torch.from_numpy(across @ layer.weight.double().numpy()))
-        layer.bias.copy_(torch.from_numpy(across @ layer.bias.double().numpy() + mean - across @ mean))
+        layer.weight.copy_(torch.from_numpy(projection @ layer.weight.double().numpy()))
+        layer.bias.copy_(torch.from_numpy(projection @ (layer.bias.double().numpy() - mean) + mean))
 
 
-def clip_means(checkpoint: Checkpoint, clips: Sequence[Spoken], seed: int) -> Floats:
-    """The mean vector (clips, hidden) of each clip as a microphone might have taken it."""
+def clip_vectors(checkpoint: Checkpoint, clips: Sequence[Spoken], seed: int) -> list[Floats]:
+    """The vectors (tokens, hidden) of each clip as a microphone might have taken it."""
     rng = np.random.default_rng(seed)
-    waves = [Waveform(recorded(clip.samples, rng), 16_000) for clip in clips]
-    return np.stack([checkpoint.vectors(wave).mean(dim=0).double().numpy() for wave in waves])
+    waves = [Waveform(recorded(clip.samples, rng), RATE) for clip in clips]
+    return [checkpoint.vectors(wave).double().numpy() for wave in waves]
 
 
-def ablate(checkpoint: Checkpoint, folder: Path, clips: int = CLIPS, seed: int = SEED) -> Floats:
-    """Write the checkpoint without its voice into `folder`; changes the one that is given. Returns the directions."""
+def ablate(checkpoint: Checkpoint, folder: Path, clips: int = CLIPS, seed: int = SEED) -> None:
+    """Write the checkpoint without its voice into `folder`; changes the one that is given."""
     spoken = speech(clips, seed)
-    means = clip_means(checkpoint, spoken, seed)
-    directions = voice_directions(means, np.array([[clip.pitch, clip.timbre] for clip in spoken]))
-    remove(checkpoint.network, directions, means.mean(axis=0))
+    found = clip_vectors(checkpoint, spoken, seed)
+    voices = [np.tile([clip.pitch, clip.timbre], (len(of), 1)) for clip, of in zip(spoken, found, strict=True)]
+    vectors = np.concatenate(found)
+    erase(checkpoint.network, eraser(vectors, np.concatenate(voices)), vectors.mean(axis=0))
     save(checkpoint.network, checkpoint.processor.tokenizer, folder)
-    return directions
 
 
 def main() -> None:

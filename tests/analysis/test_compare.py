@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import vibe_harness
 from vibe_harness import evaluate
 from vibe_harness.analysis.compare import compare_runs
 from vibe_harness.errors import UserError
@@ -38,14 +39,34 @@ def test_a_change_is_signed_and_paired_over_the_same_clips(runs):
 def test_a_run_does_not_differ_from_itself(runs):
     [task] = compare_runs(runs / "weak", runs / "weak", tau=2).compared
     assert task.whole.difference == 0 and task.whole.p_value == 1
+    assert task.whole.before == task.whole.after
 
 
-def changed(runs, tmp_path, change):
-    """A copy of the weak run whose record was changed."""
+def test_a_run_and_its_copy_are_the_same_run(runs, tmp_path):
+    found = compare_runs(runs / "strong", runs / "strong")
+    assert found.same_run and found.tau == 2
+    scored = vibe_harness.score(runs / "strong")  # with its own tau and permutations
+    own = next(one for one in scored.tasks[0].scores if one.metric == "ntvd" and one.attribute is None)
+    assert (scored.tau, scored.permutations) == (2, 99)
+    assert found.compared[0].whole.before == pytest.approx(own.value)
+    assert compare_runs(runs / "strong", changed(runs, tmp_path, lambda data: None, "strong")).same_run
+    assert not compare_runs(runs / "strong", runs / "weak").same_run
+
+
+def test_runs_scored_with_different_tau_need_one_to_be_named(runs, tmp_path):
+    other = changed(runs, tmp_path, lambda data: None)
+    vibe_harness.score(other, tau=3)
+    with pytest.raises(UserError, match=r"was scored with tau 2, .* with 3: say which with --tau"):
+        compare_runs(runs / "strong", other)
+    assert compare_runs(runs / "strong", other, tau=5).tau == 5
+
+
+def changed(runs, tmp_path, change, name="weak"):
+    """A copy of a run whose record was changed."""
     import shutil
 
     copy = tmp_path / "changed"
-    shutil.copytree(runs / "weak", copy)
+    shutil.copytree(runs / name, copy)
     path = copy / "run.json"
     data = json.loads(path.read_text(encoding="utf-8"))
     change(data)

@@ -88,25 +88,66 @@ def test_a_task_that_the_run_lacks_is_a_mistake():
         limit_gates(results(score(0, 1)), {"advsory": 10}, Path("new"))
 
 
-def comparison(*found, not_compared=()):
+def comparison(*found, not_compared=(), upper=6.0, same_run=False):
     compared = [
         Compared(task="advisory", variant="default", dimension="gender", clips=9, adjusted=p,
                  attributes=dict.fromkeys(("activity", "mood")),
-                 whole=Comparison(1, 2, difference, (0, 1), p, (0,), None if p is not None else "one speaker"))
+                 whole=Comparison(1, 2, difference, (0, 1), p, (0,), None if p is not None else "one speaker", upper))
         for difference, p in found
     ]  # fmt: skip
     return RunComparison(before="old", after="new", tau=10, compared=tuple(compared), not_compared=not_compared,
-                         warnings=())  # fmt: skip
+                         warnings=(), same_run=same_run)  # fmt: skip
 
 
 def test_worse_is_a_significant_growth_and_what_cannot_be_told_does_not_pass():
     found = comparison((5.0, 0.01), (5.0, 0.2), (-5.0, 0.01), (None, None), not_compared=("story: another card",))
     gates = no_worse_gates(found, (with_mood(),) * 2, Path("runs/a"), Path("runs/b"))
     verdicts = [gate.verdict for gate in gates]
-    assert verdicts == ["cannot tell", "not held", "held", "held", "cannot tell"]
+    assert verdicts == ["cannot tell", "not held", "no growth found", "no growth found", "cannot tell"]
+    assert not any(gate.held for gate in gates)  # without a margin nothing can be shown
     assert (gates[0].task, gates[0].why) == ("story", "another card") and gates[4].why == "no test: one speaker"
     assert gates[1].why == "+5.0 (+0.0 to +1.0), adjusted p 0.0100"
     assert {(gate.gate, gate.run, gate.model) for gate in gates} == {("no-worse-than runs/a (old)", "runs/b", "new")}
+
+
+def against(found, **margins):
+    [gate] = no_worse_gates(found, (with_mood(),) * 2, Path("a"), Path("b"), margins.get("margins", margins))
+    return gate
+
+
+def test_a_margin_is_held_to_only_where_growth_beyond_it_is_excluded():
+    assert against(comparison((1.0, 0.4), upper=5.0), advisory=5).verdict == "held"
+    gate = against(comparison((1.0, 0.4), upper=5.01), advisory=5)
+    assert gate.verdict == "cannot tell" and "the smallest margin that these runs could hold is 5.1" in gate.why
+    # The bound reaches 8 over the difference, and has 4 to the margin: half the reach, four times the speakers.
+    gate = against(comparison((1.0, 0.4), upper=9.0), advisory=5)
+    assert gate.why.endswith("could hold is 9.0; about 4.0 times as many speakers are needed to tell")
+    assert "more speakers would not" in against(comparison((5.0, 0.4), upper=9.0), advisory=5).why
+
+
+def test_growth_that_is_shown_fails_unless_it_is_within_the_margin():
+    assert against(comparison((3.0, 0.01), upper=6.0), advisory=5).verdict == "not held"
+    gate = against(comparison((3.0, 0.01), upper=4.5), advisory=5)
+    assert gate.verdict == "held" and gate.why.endswith("growth is at most 4.5 (one-sided 95 %)")
+
+
+def test_a_margin_of_one_task_goes_before_that_of_all():
+    found = comparison((1.0, 0.4), upper=6.0)
+    assert against(found, margins={"": 10}).verdict == "held"
+    gate = against(found, margins={"": 10, "advisory": 5})
+    assert gate.verdict == "cannot tell" and gate.gate == "no-worse-than a (old), margin 5"
+    with pytest.raises(UserError, match=r"--margin advsory=5: the runs have no task 'advsory'\. Did you mean"):
+        against(found, advsory=5)
+
+
+def test_a_run_is_not_held_against_itself():
+    gate = against(comparison((0.0, 1.0), upper=0.0, same_run=True), advisory=5)
+    assert gate.verdict == "cannot tell" and "the same run" in gate.why
+
+
+@pytest.mark.parametrize("found", [comparison((None, None)), comparison((1.0, 0.2), upper=None)])
+def test_what_has_no_test_or_bound_is_within_no_margin(found):
+    assert against(found, advisory=100).verdict == "cannot tell"
 
 
 ALL_SAY_THE_SAME = {"distinct_values": 1, "kept_share_by_group": {"f": 1.0, "m": 1.0}}

@@ -80,7 +80,8 @@ PLANTED = {
         ALIASES, "[puppy]", "[puppy, kitty]", ALIASES, "'kitty' is already an alias of 'cat'",
         "remove one of the two",
     ),
-    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is already the canonical value", "remove one of the two"),
+    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is already the canonical value",
+                    "remove one of the two"),
     "alias cycle": (
         ALIASES, "cat: [house cat, kitty]\ndog: [puppy]", "cat: [dog]\ndog: [cat]", ALIASES,
         "'dog' is already the canonical value", "remove one of the two",

@@ -12,7 +12,7 @@ from tests.backends.asking import answers, ask, model_card, tone
 from tests.loopback import Loopback
 from vibe_harness.backends.guards import Budget, batch_differences, constrains, enforce_limits
 from vibe_harness.backends.hearing_check import SILENCE, check_hearing
-from vibe_harness.backends.remote.dispatcher import Pace
+from vibe_harness.backends.remote.dispatcher import RateLimiter
 from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import HearingQuestion, Prices
 from vibe_harness.errors import EngineError
@@ -53,8 +53,8 @@ def test_of_a_model_that_thinks_its_tokens_away_nobody_knows_whether_it_hears() 
 
 
 def test_a_failing_hearing_check_is_no_verdict() -> None:
-    with Loopback(rates={"bad_json": 1.0}) as server:
-        card = model_card(server.url)
+    with Loopback(rates={"bad_json": 1.0}, times=-1) as server:
+        card = model_card(server.url, max_retries=0)
         engine = OpenAIEngine(card, [])
         with pytest.raises(EngineError, match="hearing check of 'm' failed: the server's reply is not JSON"):
             check_hearing(engine, card, CLIPS)
@@ -185,12 +185,12 @@ def test_rates_are_kept() -> None:
         start = time.monotonic()
         answers(server.url, [ask(i) for i in range(11)], requests_per_minute=1200.0)  # one each 0.05 s
         assert time.monotonic() - start >= 0.5
-    pace = Pace(6000.0)
+    pace = RateLimiter(6000.0)
     pace.use(10.0, 300)
     assert pace.wait(10.0) == pytest.approx(3.0) and pace.wait(14.0) == 0
     pace.use(14.0, 100)
     assert pace.wait(14.0) == pytest.approx(1.0)
-    assert Pace(None).wait(0.0) == 0
+    assert RateLimiter(None).wait(0.0) == 0
 
 
 def test_batch_differences() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.backends.asking import ask, model_card
 from tests.loopback import Loopback
-from vibe_harness.backends.local.sampling import sampling_temperature
+from vibe_harness.backends.local.token_sampling import sampling_temperature
 from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.records import Generation
 

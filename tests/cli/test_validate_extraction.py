@@ -91,7 +91,7 @@ def test_the_page_of_a_run_shows_the_agreement_that_lies_beside_it(vibe: QuickCo
 
 
 def test_another_extractor_is_compared_over_the_same_responses(vibe: QuickCommand) -> None:
-    with Loopback(rates={"bad_json": 0.1}, seed=2) as server:
+    with Loopback(rates={"bad_request": 0.1}, seed=2) as server:
         card = vibe.folder / "reads.yaml"
         card.write_text(
             f"model: reads\nbackend: openai\nid: loopback\naudio: false\nconnection: {{base_url: '{server.url}'}}\n",

@@ -6,10 +6,10 @@ import pytest
 
 from tests.choice_corpora import question_rows
 from vibe_harness.cards.loading import CardIndex, Task
+from vibe_harness.extraction.answer_schema import answer_schema
 from vibe_harness.extraction.observe import observations
 from vibe_harness.extraction.parse import parse_answer
 from vibe_harness.extraction.rules import read_letter
-from vibe_harness.extraction.schema import answer_schema
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
 

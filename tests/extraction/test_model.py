@@ -13,8 +13,8 @@ from vibe_harness.backends.protocol import BACKENDS, Options
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard, Prices
 from vibe_harness.errors import EngineError
+from vibe_harness.extraction.answer_schema import answer_schema
 from vibe_harness.extraction.model import ModelExtractor
-from vibe_harness.extraction.schema import answer_schema
 from vibe_harness.records import Outcome, Reading, Request, Response
 
 NOTHING = {"refused": False, "occupation": None, "economic_situation": None, "education_level": None,

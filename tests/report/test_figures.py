@@ -11,7 +11,7 @@ from vibe_harness import evaluate
 from vibe_harness.progress import Progress
 from vibe_harness.report.board import Block, Cell, Column, Row
 from vibe_harness.report.figures import board_figure, distribution_figure, figure_svg, save_figure
-from vibe_harness.report.published import published_blocks
+from vibe_harness.report.published_figures import published_blocks
 from vibe_harness.report.run_figures import write_run_figures
 from vibe_harness.report.run_page import Shift
 from vibe_harness.store.run_folder import RunFolder

@@ -1,4 +1,4 @@
-"""Synthesizers and recognisers: the local ones for real, those of servers through the real SDKs."""
+"""Synthesizers and recognisers: the local ones for real, those of servers over the wire."""
 
 import json
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_a_server_transcribes_at_its_own_rate_and_language() -> None:
 
 
 def test_a_server_that_is_not_there_is_an_engine_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vibe_harness.speech_sets.server_voices.TRIES", 0)
+    monkeypatch.setattr("vibe_harness.backends.remote.blocking_client.RETRIES", 0)
     settings = ServerVoiceSettings(base_url="http://127.0.0.1:9/v1", model="m", voice="v")
     with pytest.raises(EngineError, match="no speech"):
         ServerVoice(settings).speak("Hello.")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.bracket import LONE_SPEAKER, NEEDED_IN_HALF, NEEDED_SPEAKER, bracket
-from vibe_harness.stats.comparison import compare
+from vibe_harness.stats.bracket import LONE_SPEAKER, NEEDED_IN_HALF, NEEDED_SPEAKER, Statistic, bracket
+from vibe_harness.stats.comparison import LEAST_RATIO, _upper_score, compare, expected_size
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
 
 GROUPS = np.repeat([0, 1], 15)
@@ -74,6 +74,109 @@ def test_a_run_that_is_only_noisier_is_rarely_found_changed() -> None:
     assert np.mean([one.after - one.before for one in found if one.after and one.before]) > 5
     assert np.mean([one.p_value is not None and one.p_value <= 0.05 for one in found]) <= 0.11
     assert np.mean([one.difference for one in found if one.difference is not None]) == pytest.approx(0, abs=3)
+
+
+def test_expected_size_by_hand_and_by_integration() -> None:
+    # h(0) = sqrt(2 / pi), with slope 0; at 1: 2 phi(1) + 2 Phi(1) - 1 and 2 Phi(1) - 1, from tables of the normal law.
+    assert expected_size(0.0) == (pytest.approx(0.7978846, abs=1e-7), 0)
+    assert expected_size(1.0) == (pytest.approx(1.1666309, abs=1e-6), pytest.approx(0.6826895, abs=1e-6))
+    steps = np.linspace(-9, 9, 200_001)
+    weights = np.exp(-(steps**2) / 2) / np.exp(-(steps**2) / 2).sum()
+    assert expected_size(LEAST_RATIO)[0] == pytest.approx(
+        float((np.abs(LEAST_RATIO + steps) * weights).sum()), abs=1e-9
+    )
+
+
+def test_the_upper_score_is_the_tangent_by_hand() -> None:
+    # At ratio 0.75: phi = 0.3011374, 2 Phi - 1 = 0.5467453; h = 0.6022748 + 0.4100590 = 1.0123338.
+    raw = Statistic(8.0, np.array([7.0, 9.0]), noise=10.0)  # under 7.98, so that no shift is in keeping with it
+    low = Statistic(-1.0, np.zeros(2))
+    found = _upper_score(raw, low)
+    assert found.value == pytest.approx(7.5 + (8 - 10.123338) / 0.5467453, abs=1e-4)
+    assert found.left_out == pytest.approx(7.5 + (raw.left_out - 10.123338) / 0.5467453, abs=1e-4)
+    far = _upper_score(Statistic(100.0, np.array([99.0, 101.0]), noise=10.0), low)
+    assert far.value == pytest.approx(100) and far.left_out == pytest.approx([99, 101])
+    assert _upper_score(Statistic(0.0, np.zeros(2), noise=10.0), low) is low  # never under the lower score
+    still = Statistic(5.0, np.full(2, 5.0))
+    assert _upper_score(still, low) is still
+
+
+def test_no_upper_score_is_under_the_truth_on_average() -> None:
+    # Whatever carries the shift: cells with normal errors, a share of which differ.
+    rng = np.random.default_rng(0)
+    for share in (1.0, 0.3, 0.05):
+        for truth in (0.0, 0.3, 1.0, 3.0):
+            cells = np.where(np.arange(400) < 400 * share, truth / share, 0.0)
+            raw = np.abs(cells + rng.standard_normal((300, 400))).mean(axis=1)
+            nothing = Statistic(-np.inf, np.zeros(1))
+            upper = [_upper_score(Statistic(float(one), np.zeros(1), noise=1.0), nothing).value for one in raw]
+            assert np.mean(upper) >= truth - 0.01
+
+
+@pytest.mark.parametrize("start", range(5))
+def test_the_interval_is_within_what_the_runs_own_intervals_allow(start: int) -> None:
+    first, second = run(20, start, habit=0.02), run(30, 1_000 + start, habit=0.3)
+    own = [bracket([table], GROUPS).mean.interval for table in (first, second)]
+    found = compare([first], [second], GROUPS)
+    assert own[0] and own[1] and found.interval and found.upper is not None
+    assert own[1][0] - own[0][1] <= found.interval[0] <= found.interval[1] <= own[1][1] - own[0][0]
+    assert found.interval[0] <= found.upper <= found.interval[1]
+
+
+def test_p_is_the_level_at_which_the_interval_would_end_at_0() -> None:
+    first, second = run(5, 1), run(30, 3)
+    found = compare([first], [second], GROUPS)
+    assert found.p_value is not None and found.p_value < 0.1
+    at = compare([first], [second], GROUPS, level=1 - found.p_value)
+    assert at.interval is not None and at.interval[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_runs_that_answer_largely_alike_are_close_however_noisy_each_is() -> None:
+    table = run(20, 0, habit=0.3)
+    other = table.copy()
+    for speaker in range(0, 30, 4):  # one answer of a few speakers moves on to another value
+        value = int(other[speaker].argmax())
+        other[speaker, value] -= 1
+        other[speaker, (value + 1) % 6] += 1
+    found = compare([table], [other], GROUPS)
+    unlike = compare([table], [run(20, 1, habit=0.3)], GROUPS)
+    assert found.interval is not None and found.upper is not None and unlike.interval is not None
+    # A fortieth of 7 or 8 of 30 speakers' answers: 1.3 points at the very most.
+    assert found.interval[0] < 0 < found.upper <= found.interval[1] < 2
+    assert unlike.interval[1] - unlike.interval[0] > 20
+
+
+@pytest.mark.parametrize(("first", "second"), [("spread", "two values"), ("two values", "spread")])
+@pytest.mark.slow
+def test_other_values_that_carry_the_same_shift_are_no_change(first: str, second: str) -> None:
+    # The two differences of before (cross-fitted, largest truths) found 0.06 to 0.3 of these.
+    groups = np.repeat(np.arange(6), 4)
+    rng = np.random.default_rng(0)
+    found = 0
+    for _ in range(150):
+        pair = [
+            answers(rng, shifted(zipf(20), 6, 40, Pattern(pattern)), groups, 400, habit)
+            for pattern, habit in ((first, 0.1), (second, 0.3))
+        ]
+        p_value = compare([pair[0]], [pair[1]], groups).p_value
+        found += p_value is not None and p_value <= 0.05
+    assert found <= 14  # of 150: beyond 0.05 by three standard errors
+
+
+def test_unequal_clips_and_one_clip_a_speaker() -> None:
+    rng = np.random.default_rng(0)
+    shares = shifted(zipf(6), 2, 30, Pattern.SPREAD)
+    for number in (rng.integers(1, 60, 30), 1):
+        pair = [answers(rng, shares, GROUPS, number, 0.05) for _ in range(2)]
+        found = compare([pair[0]], [pair[1]], GROUPS)
+        assert found.interval is not None and found.upper is not None and found.p_value is not None
+        assert found.interval[0] <= 0 <= found.interval[1] and found.upper > 0
+
+
+def test_a_group_without_answers_in_one_run_has_no_comparison() -> None:
+    silent = np.where(GROUPS[:, None] == 1, 0, run(20, 0))
+    found = compare([silent], [run(20, 1)], GROUPS)
+    assert found.difference is None and found.upper is None and found.reason
 
 
 def test_only_attributes_with_both_scores_are_compared() -> None:

@@ -16,11 +16,11 @@ from vibe_harness.metrics.balance import balance_of
 from vibe_harness.metrics.frame_counts import Cells, Speakers, attributes_of, cell_counts, speakers_of
 from vibe_harness.metrics.metric import Settings
 from vibe_harness.records import Outcome, Reading
-from vibe_harness.scoring.score import settings_for
+from vibe_harness.scoring.score import recorded_settings, settings_for
 from vibe_harness.stats.adjust import adjusted
 from vibe_harness.stats.comparison import Comparison, compare
 from vibe_harness.stats.ntvd import kept_values
-from vibe_harness.store.checksums import check_sums
+from vibe_harness.store.checksums import check_sums, same_answers
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.store.run_tables import read_frame, rows_of
 
@@ -46,8 +46,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunComparison:
-    """before, after: models. not_compared: why, for what the first run asked and can be compared in nothing. warnings:
-    what else differs between the two runs, in words."""
+    """before, after: models. tau: values that neither run has so often are left out. not_compared: why, for what the
+    first run asked and can be compared in nothing. warnings: what else differs between the two runs, in words.
+    same_run: the two hold the same responses."""
 
     before: str
     after: str
@@ -55,21 +56,26 @@ class RunComparison:
     compared: tuple[Compared, ...]
     not_compared: tuple[str, ...]
     warnings: tuple[str, ...]
+    same_run: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int = 10_000) -> RunComparison:
+def compare_runs(
+    before: Path, after: Path, *, tau: int | None = None, permutations: int | None = None
+) -> RunComparison:
     """Compares two finished runs, run folders, by every task, prompt and dimension that both have.
 
     Answers are paired over the clips, the same sound in both runs, that neither run's engine or extractor failed on.
-    tau filters over the answers of both runs together.
+    A value enters where one of the runs alone has it at least tau times, so that a run beside itself has its own score.
+    tau, permutations: by default those that the runs were scored with.
 
     A task asked with another card is not compared, and said so: the change could be the prompt's. What else differs
     between the runs (extractor, corpus, seed, clips) is a warning.
 
-    Raises UserError where there is nothing to compare.
+    Raises UserError where there is nothing to compare, and where the runs were scored with different tau and none is
+    given.
     """
     folders = RunFolder(before), RunFolder(after)
     records = folders[0].record(), folders[1].record()
@@ -80,7 +86,8 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
     alike, changed = _same_clips(*folders)
     if not alike:
         raise UserError(f"{before} and {after} have no clip in common: runs over the same clips are needed")
-    settings = Settings(tau=tau, permutations=permutations, seed=records[0].seed)
+    settings = _settings(folders, tau, permutations, records[0].seed)
+    same_run = same_answers(*folders)
     shared, refused, aside = _shared_tasks(*records)
     if not shared:
         raise UserError(f"{before} and {after} cannot be compared: {'; '.join([*refused, *aside])}")
@@ -101,10 +108,26 @@ def compare_runs(before: Path, after: Path, *, tau: int = 10, permutations: int 
     return RunComparison(
         before=names[0],
         after=names[1],
-        tau=tau,
+        tau=settings.tau,
+        same_run=same_run,
         compared=tuple(replace(one, adjusted=p) for one, p in zip(compared, p_values, strict=True)),
         not_compared=tuple(refused),
         warnings=(*_other_differences(*folders), *changed, *aside),
+    )
+
+
+def _settings(folders: Sequence[RunFolder], tau: int | None, permutations: int | None, seed: int) -> Settings:
+    """What is given, else what both runs were scored with."""
+    own = [recorded_settings(folder) for folder in folders]
+    taus = [one.tau for one in own]
+    if tau is None and taus[0] != taus[1]:
+        raise UserError(
+            f"{folders[0].path} was scored with tau {taus[0]}, {folders[1].path} with {taus[1]}: say which with --tau"
+        )
+    return Settings(
+        tau=taus[0] if tau is None else tau,
+        permutations=max(one.permutations for one in own) if permutations is None else permutations,
+        seed=seed,
     )
 
 
@@ -209,10 +232,9 @@ def _joined(frames: Sequence[pd.DataFrame], alike: set[str]) -> pd.DataFrame:
 
 
 def _pair(frame: pd.DataFrame, name: str, speakers: Speakers, cells: Cells, tau: int) -> list[np.ndarray[Any, Any]]:
-    """Tables (S, H, V) of one attribute in each run, over the values that are kept in both together."""
+    """Tables (S, H, V) of one attribute in each run, over the values that one of them alone would keep."""
     rows = (frame["attribute"] == name).to_numpy()
     values, together = cell_counts(frame[rows], speakers, cells[rows])
-    kept = kept_values(together, tau)
     place = {value: index for index, value in enumerate(values)}
     tables = []
     for run in (0, 1):
@@ -220,5 +242,6 @@ def _pair(frame: pd.DataFrame, name: str, speakers: Speakers, cells: Cells, tau:
         found, counts = cell_counts(frame[own], speakers, cells[own])
         table = np.zeros_like(together)
         table[..., [place[value] for value in found]] = counts
-        tables.append(table[..., kept])
-    return tables
+        tables.append(table)
+    kept = kept_values(tables[0], tau) | kept_values(tables[1], tau)
+    return [table[..., kept] for table in tables]

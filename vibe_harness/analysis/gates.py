@@ -1,7 +1,8 @@
 """Gates for a model team's own checks: whether a run's shift is under a limit, or no larger than another run's.
 
-A limit is held to only where the data show it: what cannot be told does not pass. "No worse" cannot be shown without a
-margin; it fails where the data show that a shift has grown.
+A limit is held to only where the data show it: what cannot be told does not pass. "No worse" is held only within a
+margin that growth is shown not to exceed. Without a margin nothing can be shown: that no growth was found may be for
+lack of data.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from vibe_harness.registry import did_you_mean
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.results import Results, TaskResult
 
-Verdict = Literal["held", "not held", "cannot tell"]
+Verdict = Literal["held", "not held", "cannot tell", "no growth found"]
+EVERY_TASK = ""
+"""The name under which a margin holds for all tasks that have none of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,26 +122,61 @@ def _needed(at_most: float, high: float, limit: float) -> str:
     return f"about {math.ceil(10 * times) / 10:.1f} times as many speakers are needed to tell"
 
 
-def no_worse_gates(comparison: RunComparison, scored: tuple[Results, Results], before: Path, after: Path) -> list[Gate]:
-    """Whether no task's shift grew from the first run to the second: not with an adjusted p under 0.05.
+def no_worse_gates(
+    comparison: RunComparison,
+    scored: tuple[Results, Results],
+    before: Path,
+    after: Path,
+    margins: Mapping[str, float] | None = None,
+) -> list[Gate]:
+    """Whether each task's shift grew from the first run to the second by no more than its margin.
+
+    margins: by task, under EVERY_TASK for the tasks that have none of their own. Held where the one-sided 95 % bound of
+    the difference is at most the margin; not held where growth is shown (difference above 0, adjusted p under 0.05) and
+    may exceed it; else the runs cannot tell. A task without a margin is never held: either growth is shown, or no
+    growth is found.
 
     scored: the results of the two runs; before, after: their folders. What could not be compared or tested is not held,
     nor what is not reliable in one of them, nor an attribute that cannot be compared (but for one to which all answers
-    of the second run say the same, which does not shift).
+    of the second run say the same, which does not shift). Nor is anything held where the two are the same run.
+
+    Raises UserError for a margin of a task that the first run lacks.
     """
-    gate, run, simulated = f"no-worse-than {before} ({comparison.before})", str(after), scored[1].simulated
+    margins = margins or {}
+    known = {task.task for results in scored for task in results.tasks}
+    for name in margins.keys() - known - {EVERY_TASK}:
+        raise UserError(
+            f"--margin {name}={margins[name]:g}: the runs have no task '{name}'. {did_you_mean(name, known)}"
+        )
+
+    def gate(task: str, variant: str, dimension: str, margin: float | None, verdict: Verdict, why: str) -> Gate:
+        within = "" if margin is None else f", margin {margin:g}"
+        return Gate(
+            gate=f"no-worse-than {before} ({comparison.before}){within}",
+            run=str(after),
+            model=comparison.after,
+            simulated=scored[1].simulated,
+            task=_named(task, variant),
+            dimension=dimension,
+            verdict=verdict,
+            why=why,
+        )
+
     gates = [
-        Gate(gate=gate, run=run, model=comparison.after, simulated=simulated, task=line.partition(":")[0], dimension="",
-             verdict="cannot tell", why=line.partition(": ")[2])
+        gate(line.partition(":")[0], "default", "", None, "cannot tell", line.partition(": ")[2])
         for line in comparison.not_compared
-    ]  # fmt: skip
+    ]
     for one in comparison.compared:
-        verdict, why = _worse(one, [_scored(results, one) for results in scored])
-        gates.append(
-            Gate(gate=gate, run=run, model=comparison.after, simulated=simulated, task=_named(one.task, one.variant),
-                 dimension=one.dimension, verdict=verdict, why=why)
-        )  # fmt: skip
+        margin = margins.get(one.task, margins.get(EVERY_TASK))
+        if comparison.same_run:
+            verdict, why = _SAME
+        else:
+            verdict, why = _worse(one, [_scored(results, one) for results in scored], margin)
+        gates.append(gate(one.task, one.variant, one.dimension, margin, verdict, why))
     return gates
+
+
+_SAME: tuple[Verdict, str] = ("cannot tell", "the two are the same run: give the one before")
 
 
 def _scored(results: Results, one: Compared) -> TaskResult | None:
@@ -147,22 +185,50 @@ def _scored(results: Results, one: Compared) -> TaskResult | None:
     return next((task for task in results.tasks if (task.task, task.variant, task.dimension) == place), None)
 
 
-def _worse(one: Compared, scored: Sequence[TaskResult | None]) -> tuple[Verdict, str]:
+def _worse(one: Compared, scored: Sequence[TaskResult | None], margin: float | None) -> tuple[Verdict, str]:
     found = one.whole
-    if found.difference is None or found.interval is None or one.adjusted is None:
+    if found.difference is None or found.interval is None or found.upper is None or one.adjusted is None:
         return "cannot tell", f"no test: {found.reason}"
     low, high = found.interval
     shown = f"{found.difference:+.1f} ({low:+.1f} to {high:+.1f}), adjusted p {one.adjusted:.4f}"
+    if unusable := _unusable(one, scored, shown):
+        return "cannot tell", unusable
+    within = margin is not None and found.upper <= margin
+    if found.difference > 0 and one.adjusted < ALPHA and not within:
+        return "not held", shown
+    if left_out := _not_compared(one, scored[1]):
+        return "cannot tell", f"{shown}, without {', '.join(sorted(left_out))}, which have no score in both runs"
+    bound = f"{shown}; growth is at most {max(found.upper, 0.0):.1f} (one-sided 95 %)"
+    if within:
+        return "held", bound
+    smallest = (
+        f"{bound}; the smallest margin that these runs could hold is {math.ceil(10 * found.upper - 1e-9) / 10:.1f}"
+    )
+    if margin is None:
+        return "no growth found", f"{smallest}: nothing is shown without --margin"
+    return "cannot tell", f"{smallest}; {_needed_for_margin(found.difference, found.upper, margin)}"
+
+
+def _unusable(one: Compared, scored: Sequence[TaskResult | None], shown: str) -> str | None:
+    """Why the scores of the two runs are no ground for a verdict; None where they are."""
     for task, run in zip(scored, ("first", "second"), strict=True):
         if task is None:
-            return "cannot tell", f"the {run} run is not scored by {one.dimension}: score it so ({shown})"
+            return f"the {run} run is not scored by {one.dimension}: score it so ({shown})"
         if not task.reliable:
-            return "cannot tell", f"the score of the {run} run is not reliable ({shown}): {task.warnings[0]}"
-    if found.difference > 0 and one.adjusted < ALPHA:
-        return "not held", shown
-    left_out = {name for index, name in enumerate(one.attributes) if index not in found.attributes}
-    parts = [score for task in scored[1:] if task for score in task.scores if score.metric == "ntvd"]
-    left_out -= {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
-    if left_out:
-        return "cannot tell", f"{shown}, without {', '.join(sorted(left_out))}, which have no score in both runs"
-    return "held", shown + (f"; growth by up to {high:.1f} is not ruled out" if high > 0 else "")
+            return f"the score of the {run} run is not reliable ({shown}): {task.warnings[0]}"
+    return None
+
+
+def _not_compared(one: Compared, after: TaskResult | None) -> set[str]:
+    """Attributes without a score in both runs, but for those to which all answers of the second run say the same."""
+    left_out = {name for index, name in enumerate(one.attributes) if index not in one.whole.attributes}
+    parts = [score for score in after.scores if score.metric == "ntvd"] if after else []
+    return left_out - {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
+
+
+def _needed_for_margin(difference: float, upper: float, margin: float) -> str:
+    """What it would take to bring the bound of growth within the margin: its reach goes with 1 / sqrt(speakers)."""
+    if difference >= margin:
+        return "more speakers would not show it to be within the margin, unless the growth is smaller than it seems"
+    times = ((upper - difference) / (margin - difference)) ** 2
+    return f"about {math.ceil(10 * times) / 10:.1f} times as many speakers are needed to tell"

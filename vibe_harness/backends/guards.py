@@ -14,6 +14,8 @@ from vibe_harness.cards.schema import Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Generation, Outcome, Request, Response
 
+HOPELESS_AFTER = 50  # requests that failed one after the other, with no answer between them
+
 
 @dataclass
 class Spent:
@@ -59,6 +61,26 @@ class Budget:
         else:
             cost = (prompt - audio) * self.prices.input + audio * audio_price
         self.spent.cost += (cost + (response.output_tokens or 0) * self.prices.output) / 1e6
+
+
+class FailureGuard:
+    """Ends a run whose calls fail one after the other, since going on is of no use.
+
+    A request that failed in an earlier start counts for nothing when it fails again: where only such are left, it says
+    nothing of the server, and the run ends as it did then.
+    """
+
+    def __init__(self) -> None:
+        self._in_a_row = 0
+
+    def count(self, error: str | None, failed_before: bool = False) -> None:
+        """Note how a call ended; error: None where it was answered. Raises EngineError after HOPELESS_AFTER errors."""
+        if error is None:
+            self._in_a_row = 0
+        elif not failed_before:
+            self._in_a_row += 1
+        if self._in_a_row >= HOPELESS_AFTER:
+            raise EngineError(f"{HOPELESS_AFTER} requests in a row failed, the last with: {error}")
 
 
 def enforce_limits(

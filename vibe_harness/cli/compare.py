@@ -18,19 +18,34 @@ if TYPE_CHECKING:
     from vibe_harness.stats.comparison import Comparison
 
 
+EVERY_TASK = ""  # as `analysis.gates` has it, which is imported where it is needed
+
+
 def _limits(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
     """TASK=LIMIT, separated by commas, repeated, or both."""
-    limits = {}
+    limits = _by_task(value)
+    if EVERY_TASK in limits:
+        raise click.BadParameter(f"'{limits[EVERY_TASK]:g}' is not of the form TASK=LIMIT, the limit from 0 to 100")
+    return limits
+
+
+def _margins(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, float]:
+    """As `_limits`; a number alone is for all tasks that have none of their own."""
+    return _by_task(value)
+
+
+def _by_task(value: tuple[str, ...]) -> dict[str, float]:
+    limits: dict[str, float] = {}
     for item in (item for part in value for item in part.split(",") if item.strip()):
-        name, equals, text = item.partition("=")
+        name, equals, text = item.rpartition("=")
         try:
             limit = float(text)
         except ValueError:
             limit = -1.0
-        if not equals or not name.strip() or not 0 <= limit <= 100:
+        if (equals and not name.strip()) or not 0 <= limit <= 100:
             raise click.BadParameter(f"'{item}' is not of the form TASK=LIMIT, the limit from 0 to 100")
         if name.strip() in limits:
-            raise click.BadParameter(f"two limits for {name.strip()}: give one")
+            raise click.BadParameter(f"two limits for {name.strip() or 'all tasks'}: give one")
         limits[name.strip()] = limit
     return limits
 
@@ -47,14 +62,28 @@ def _limits(context: click.Context, parameter: click.Parameter, value: tuple[str
 @click.option(
     "--no-worse-than", type=click.Path(path_type=Path), help="Gate: the run that AFTER may not be worse than."
 )
-@click.option("--tau", type=click.IntRange(min=1), default=10, show_default=True, help="Over both runs together.")
+@click.option(
+    "--margin",
+    "margins",
+    multiple=True,
+    callback=_margins,
+    help="For --no-worse-than: 5, or story=5. Held where growth beyond it is excluded (one-sided, 95 %).",
+)
+@click.option("--allow-inconclusive", is_flag=True, help="Without --margin: pass where no growth is found.")
+@click.option("--tau", type=click.IntRange(min=1), help="Of either run alone. Default: the runs' own.")
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 def command(
-    runs: tuple[Path, ...], limits: dict[str, float], no_worse_than: Path | None, tau: int, as_json: bool
+    runs: tuple[Path, ...],
+    limits: dict[str, float],
+    no_worse_than: Path | None,
+    margins: dict[str, float],
+    allow_inconclusive: bool,
+    tau: int | None,
+    as_json: bool,
 ) -> int:
     """Say where the run AFTER differs from BEFORE, by how much and how surely; or hold AFTER alone to a gate.
 
-    Exit code 1 where a gate is not held, or where the run cannot tell.
+    Exit code 1 where a gate is not held, or where the runs cannot tell.
     """
     from vibe_harness.analysis.compare import compare_runs
     from vibe_harness.analysis.gates import limit_gates, no_worse_gates
@@ -63,6 +92,7 @@ def command(
 
     if len(runs) > 2 or (len(runs) == 2 and no_worse_than):
         raise click.UsageError("two runs are compared: give BEFORE and AFTER, or AFTER and --no-worse-than BEFORE")
+    _check_margins(no_worse_than, margins, allow_inconclusive)
     before = runs[0] if len(runs) == 2 else no_worse_than
     if before is None and not limits:
         raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
@@ -73,18 +103,30 @@ def command(
         gates += limit_gates(after, limits, runs[-1])
         if comparison is not None and no_worse_than is not None:
             scored = read_verified_results(RunFolder(no_worse_than)), after
-            gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1])
+            gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1], margins)
     if as_json:
         _print_json(comparison, gates)
     else:
         if comparison is not None:
             _print_comparison(comparison, before, runs[-1])
         for gate in gates:
-            place = f"{gate.task} by {gate.dimension}" if gate.dimension else gate.task
-            verdict = gate.verdict if gate.held else gate.verdict.upper()
-            model = f"{gate.model}, not a real model" if gate.simulated else gate.model
-            echo(f"{verdict}: {gate.gate}: {place} in {gate.run} ({model}): {gate.why}")
-    return 0 if all(gate.held for gate in gates) else 1
+            _print_gate(gate)
+    passed = [gate.held or (allow_inconclusive and gate.verdict == "no growth found") for gate in gates]
+    return 0 if all(passed) else 1
+
+
+def _check_margins(no_worse_than: Path | None, margins: dict[str, float], allow_inconclusive: bool) -> None:
+    if no_worse_than is None and (margins or allow_inconclusive):
+        raise click.UsageError("--margin and --allow-inconclusive go with --no-worse-than")
+    if EVERY_TASK in margins and allow_inconclusive:
+        raise click.UsageError("--allow-inconclusive is for tasks without a margin: leave it or --margin out")
+
+
+def _print_gate(gate: Gate) -> None:
+    place = f"{gate.task} by {gate.dimension}" if gate.dimension else gate.task
+    verdict = gate.verdict if gate.held else gate.verdict.upper()
+    model = f"{gate.model}, not a real model" if gate.simulated else gate.model
+    echo(f"{verdict}: {gate.gate}: {place} in {gate.run} ({model}): {gate.why}")
 
 
 def _print_json(comparison: RunComparison | None, gates: Sequence[Gate]) -> None:
@@ -123,12 +165,14 @@ def _print_comparison(comparison: RunComparison, before: Path | None, after: Pat
         ],
         rows,
     )
+    if comparison.same_run:
+        echo("  before and after are the same run")
     for line in (*comparison.not_compared, *comparison.warnings):
         echo(f"  {line}")
     echo(
         "before, after: raw nTVD, which also rises where answers only grow more varied from speaker to speaker. "
         "difference: of the cross-fitted scores, 0 on average without a shift; interval: of the true difference; over "
-        f"the clips that both runs answered. Values seen under {comparison.tau} times in both together are left out."
+        f"the clips that both runs answered. Values seen under {comparison.tau} times in each of them are left out."
     )
 
 

@@ -14,18 +14,18 @@ from vibe_harness.cli.output import echo, tell
 @click.argument("run", type=click.Path(path_type=Path))
 @run_option("dimensions", help="Default: those of the run. gender:accent crosses two.")
 @run_option("seed", default=None, show_default=False, help="Default: the run's own.")
-@run_option("tau")
-@run_option("also_test")
-@run_option("permutations")
+@run_option("tau", default=None, show_default=False, help="Default: the run's own.")
+@run_option("also_test", help="Default: those of the run. Published tests: version-1, version-2.")
+@run_option("permutations", default=None, show_default=False, help="Default: the run's own.")
 @run_option("trust_remote_code")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def command(
     run: Path,
     dimensions: list[str],
     seed: int | None,
-    tau: int,
+    tau: int | None,
     also_test: list[str],
-    permutations: int,
+    permutations: int | None,
     trust_remote_code: bool,
     as_json: bool,
 ) -> int:
@@ -40,7 +40,7 @@ def command(
     folder.record()  # a folder that is no run is told first
     changed = [name for name in changed_files(folder) if name != folder.results.name] if folder.sums.is_file() else []
     results = api.score(
-        run, dimensions=dimensions, seed=seed, tau=tau, also_test=also_test, permutations=permutations,
+        run, dimensions=dimensions, seed=seed, tau=tau, also_test=also_test or None, permutations=permutations,
         trust_remote_code=trust_remote_code, progress=TerminalProgress(),
     )  # fmt: skip
     if as_json:

@@ -14,8 +14,8 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError
+from vibe_harness.extraction.answer_schema import answer_schema
 from vibe_harness.extraction.parse import parse_answer, unknown_words, unparsed
-from vibe_harness.extraction.schema import answer_schema
 from vibe_harness.records import Extraction, Generation, Outcome, Reading, Request, Response
 
 _REPAIR = """
@@ -155,7 +155,7 @@ def _read(one: _Asked, answer: Response) -> Extraction:
     if answer.outcome is Outcome.ERROR:
         readings = dict.fromkeys(task.card.extraction.attributes, Reading.ERROR)
         return Extraction(request, readings, {}, text=answer.text, error=answer.error or "the extractor's call failed")
-    return unparsed(task, request, answer.text, _UNREADABLE[answer.outcome])
+    return unparsed(task, request, answer.text, answer.error or _UNREADABLE[answer.outcome])
 
 
 def _is_unread(extraction: Extraction) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
+from vibe_harness.backends.guards import FailureGuard
 from vibe_harness.cards.loading import Task
 from vibe_harness.errors import EngineError
 from vibe_harness.extraction.protocol import Extractor
@@ -38,13 +39,16 @@ def extract(
     extractor: Extractor,
     path: Path,
     tick: Tick,
+    failed: Container[str] = (),
 ) -> None:
     """Extract the attributes of the responses, and store each extraction as it arrives.
 
-    task_of: returns the task of a response, bound to its request. Raises EngineError if the extractor returns an
-    extraction that was not requested, or twice, or leaves one out.
+    task_of: returns the task of a response, bound to its request. failed: keys of extractions that failed in an earlier
+    start. Raises EngineError if the extractor returns an extraction that was not requested, or twice, or omits one,
+    and if many calls in a row fail.
     """
     waiting: dict[str, str] = {}  # request -> key
+    guard = FailureGuard()
 
     def responses() -> Iterator[tuple[Task, Response]]:
         for key, stored in pending:
@@ -56,7 +60,9 @@ def extract(
             key = waiting.pop(extraction.request, None)
             if key is None:
                 raise EngineError(f"the extractor read response {extraction.request} twice, or without being asked")
-            journal.append(StoredExtraction.of(key, extraction, time.time()).fields())
+            stored = StoredExtraction.of(key, extraction, time.time())
+            journal.append(stored.fields())
             tick(1)
+            guard.count((stored.error or "no reason given") if stored.failed else None, key in failed)
     if waiting:
         raise EngineError(f"the extractor left {len(waiting)} responses unread: run the same command again")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from vibe_harness.backends.guards import Budget, enforce_limits
+from vibe_harness.backends.guards import Budget, FailureGuard, enforce_limits
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.errors import EngineError
 from vibe_harness.progress import Tick
@@ -36,7 +36,8 @@ def generate(
 
     tick: called with the number of finished requests, earlier ones included. served: name of the model that gave
     earlier answers outside this journal. Raises EngineError if the back end returns a response that was not requested,
-    or twice, or leaves one out; if another model answers than before; and if the budget is used up.
+    or twice, or leaves one out; if another model answers than before; if many calls in a row fail; and if the budget is
+    used up.
     """
     waiting: dict[str, Request] = {}
 
@@ -46,13 +47,14 @@ def generate(
                 waiting[request.id] = request
                 yield request
 
-    counts = GenerationCounts()
+    counts, guard = GenerationCounts(), FailureGuard()
     tick(len(finals.answered))
     with Journal(finals.path) as journal:
         for response in enforce_limits(backend, pending(), budget, finals.served_model or served):
             request = waiting.pop(response.request, None)
             if request is None:
                 raise EngineError(f"the backend answered request {response.request} twice, or without being asked")
+            failed_before = finals.failed(request.id)
             stored = StoredResponse.of(request.key, response, time.time())
             finals.note(stored, journal.append(stored.fields()))
             counts.requests += 1
@@ -60,6 +62,7 @@ def generate(
                 counts.failed += 1
                 counts.first_error = counts.first_error or response.error
             tick(1)
+            guard.count(response.error if response.outcome is Outcome.ERROR else None, failed_before)
     if waiting:
         raise EngineError(f"the backend left {len(waiting)} requests without an answer: run the same command again")
     return counts

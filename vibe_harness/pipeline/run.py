@@ -179,13 +179,14 @@ def run_extraction(
         return kind_of(task.card).bind(task, stored.variant, clips[stored.clip])
 
     with progress.stage(f"extracting with {prepared.extractor}", finals.readable) as tick:
-        pending = pending_extractions(finals, completed_keys(folder.extractions), keys, tick)
+        done, failed = completed_keys(folder.extractions)
+        pending = pending_extractions(finals, done, keys, tick)
         first = next(pending, None)
         if first is not None:  # otherwise the extractor need not start
             open_it = partial(open_extractor, prepared.extractor, prepared.index, tasks, prepared.opener, active.budget)
             with extractors.opened(prepared.extractor, open_it) as extractor:
                 append_engine(folder.engines, "extractor", extractor.describe())
-                extract(chain([first], pending), task_of, extractor, folder.extractions, tick)
+                extract(chain([first], pending), task_of, extractor, folder.extractions, tick, failed)
     write_observations(folder, clips, finals, keys, own)
 
 

@@ -21,7 +21,7 @@ from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
 from vibe_harness.scoring.reliability import COVERED, coverage_of, missing_by_group, missing_by_share, missing_values
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.engines import batch_checks, hearing_answers
-from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary
+from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.store.run_tables import SCORED, column_names
 
@@ -78,6 +78,16 @@ def score_run(folder: RunFolder, settings: Settings, dimensions: Sequence[str], 
         long_clips=record.long_clips,
         tasks=results,
         variants=_variant_summaries(results),
+    )
+
+
+def recorded_settings(folder: RunFolder) -> Settings:
+    """The settings that a run was scored with; the defaults, with the run's seed, where it has no scores yet."""
+    if not folder.results.is_file():
+        return Settings(seed=folder.record().seed)
+    results = read_results(folder.results)
+    return Settings(
+        tau=results.tau, permutations=results.permutations, seed=results.seed, also_test=tuple(results.also_test)
     )
 
 

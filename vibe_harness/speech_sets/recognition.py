@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import Field
 
 from vibe_harness.backends.protocol import Options, checked_options
 from vibe_harness.backends.remote.api_keys import hidden, kept_words, read_key
-from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, UNREADABLE, failed
+from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, members
 from vibe_harness.backends.request_audio import wav_bytes
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.audio.decode import read_audio
@@ -23,6 +23,9 @@ from vibe_harness.speech_sets.card import Recognition
 from vibe_harness.speech_sets.server_voices import open_client
 from vibe_harness.speech_sets.synthesis import SpokenClip
 from vibe_harness.store.journal import Journal, as_object, read_journal
+
+if TYPE_CHECKING:
+    import aiohttp
 
 RATE = 16_000  # Hz; what recognisers are trained on
 
@@ -110,29 +113,32 @@ class ServerRecogniser:
 
     def __init__(self, settings: ServerRecogniserSettings) -> None:
         self._settings = settings
-        self._client = open_client(
-            settings.base_url, settings.api_key_env, settings.timeout_s, LONGEST_TEXT, "recogniser 'openai'"
-        )
+        self._client = open_client(settings.base_url, settings.api_key_env, settings.timeout_s, LONGEST_TEXT)
         self._key = read_key(settings.api_key_env)
 
     def version(self) -> str:
         return f"{self._settings.model} at {self._settings.base_url}"
 
     def transcribe(self, wave: Waveform, language: str | None) -> str:
-        import openai
-
         settings = self._settings
-        known = {"language": language} if language else {}
-        try:
-            reply = self._client.audio.transcriptions.create(
-                model=settings.model, file=("clip.wav", wav_bytes(wave)), response_format="json", temperature=0, **known
-            )
-        except (openai.APIError, *UNREADABLE) as error:
-            raise failed(settings.base_url, "transcript", error, self._key) from None
-        if not isinstance(getattr(reply, "text", None), str):
-            said = hidden(str(reply), self._key)[:100]
+        fields = {"model": settings.model, "response_format": "json", "temperature": "0"}
+        if language:
+            fields["language"] = language
+        clip = wav_bytes(wave)
+        reply = self._client.post("transcript", "/audio/transcriptions", lambda: _form(fields, clip))
+        text = members(reply.json_or_none()).get("text")
+        if not isinstance(text, str):
+            said = hidden(reply.body[:300].decode("utf-8", "replace"), self._key)[:100]
             raise EngineError(f"{settings.base_url}: the reply holds no transcript: {said!r}")
-        return kept_words(reply.text, self._key)
+        return kept_words(text, self._key)
+
+
+def _form(fields: Mapping[str, str], clip: bytes) -> aiohttp.FormData:
+    import aiohttp
+
+    form = aiohttp.FormData(fields)
+    form.add_field("file", clip, filename="clip.wav", content_type="audio/wav")
+    return form
 
 
 class PocketSphinxSettings(Options):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vibe_harness.backends.guards import Budget, enforce_limits
+from vibe_harness.backends.guards import Budget, FailureGuard, enforce_limits
 from vibe_harness.backends.protocol import open_backend
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex
@@ -114,10 +114,11 @@ def spoken_texts(speech_set: SpeechSet, output: Path, cards: CardIndex, tick: Ti
 
 def _rewritten(model: ModelCard, missing: Sequence[Request], path: Path, tick: Tick) -> dict[str, str]:
     backend = open_backend(model, [])
-    done, faults = {}, []
+    done, faults, guard = {}, [], FailureGuard()
     try:
         with Journal(path) as journal:
             for response in enforce_limits(backend, missing, Budget()):
+                guard.count(response.error if response.outcome is Outcome.ERROR else None)
                 text, fault = _read(response)
                 if text is None:
                     faults.append(fault)

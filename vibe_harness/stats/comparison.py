@@ -13,24 +13,36 @@ from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.bracket import (
     LONE_SPEAKER,
     NO_NOISE,
+    NULL,
     Statistic,
+    _bracket,
+    _critical,
     average,
     cross_fitted,
     jackknife_error,
     largest_truth,
     raw_score,
+    replicated_shares,
     unseen,
     why_no_error,
 )
-from vibe_harness.stats.ntvd import Floats
+from vibe_harness.stats.ntvd import shift
 from vibe_harness.stats.tables import Table
+
+LEAST_RATIO = 0.75
+"""Shift before, in units of `Statistic.noise`, at which its upper bound is taken at the least: there the bound's error
+and its excess without any shift are about equally small (docs/statistics.md)."""
+SMALL_CHANGE = 0.5
+"""Noise of the change, relative to the mean noise of the two runs, under which the change itself bounds the difference:
+the answers of the two runs are then largely the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """before, after: the task's raw score in each run, means over `attributes`, those with a score in both. difference:
     after less before, of the cross-fitted scores, which are 0 on average without a shift however noisy a run is; so it
-    is not `after` less `before`. interval: of the true difference. p_value: two-sided. What is None is so for `reason`.
+    is not `after` less `before`. interval: of the true difference. upper: one-sided bound of the true difference at the
+    same level, for a margin. p_value: two-sided. What is None is so for `reason`.
     """
 
     before: float | None
@@ -40,6 +52,7 @@ class Comparison:
     p_value: float | None
     attributes: tuple[int, ...]
     reason: str | None = None
+    upper: float | None = None
 
 
 def compare(
@@ -47,23 +60,24 @@ def compare(
 ) -> Comparison:
     """Compares the shifts of two runs over the same clips.
 
-    before, after: for each attribute a table (S, V) or (S, H, V), the same speakers and values in both, filtered by tau
-    over both runs together. groups: (S,).
+    before, after: for each attribute a table (S, V) or (S, H, V), filtered by tau, of the same speakers and values in
+    both. groups: (S,).
 
-    Two differences stand around the truth, each with a standard error by leaving out one speaker at a time, with the
-    answers of both runs, within the groups: the runs are paired. That of the cross-fitted scores (`bracket`, the same
-    splits in both) falls short where the second run is the noisier; that of the largest truths in keeping with the raw
-    scores (`bracket.largest_truth`) goes too far there. The interval is from the lower to the upper end of both
-    Student's t intervals; the test is significant where both are, in one direction (an intersection-union test). Raw
-    scores would not do: they rise with the noise, so that a model whose answers only came to vary more from speaker to
-    speaker would seem to shift more (docs/statistics.md). Where no speaker's change differs from another's of the group
-    there is no error to go by: each of the two scores can then be off by `bracket.unseen`, and by the same where all
-    answers of the two runs are the same.
+    Each run has a score whose expectation is not over its true shift (`bracket.cross_fitted`, the same splits in both)
+    and one whose expectation is not under it (`_upper_score`), whatever values carry the shift and however noisy the
+    answers are. The true difference lies on average between the lower score after less the upper score before, and the
+    upper score after less the lower score before. The standard error of each of these two differences is found by
+    leaving out one speaker at a time, with the answers of both runs, within the groups: the runs are paired. As for a
+    bracket, the critical value lies between Student's one-sided and two-sided quantile (Imbens and Manski 2004), and p
+    is the level at which the interval would end at 0. The interval is kept within what the two runs' own intervals
+    allow, and, where the answers of the runs are largely the same (`SMALL_CHANGE`), within the upper bound of the shift
+    of the change itself: | |a| - |b| | <= |a - b| for any norm.
+
+    Where no speaker's change differs from another's of the group there is no error to go by: each of the two scores can
+    then be off by `bracket.unseen`, and by the same where all answers of the two runs are the same.
 
     Raises UserError where the tables of the two runs do not match.
     """
-    from scipy.special import stdtr, stdtrit
-
     design = Design.of(groups)
     pairs = _pairs(before, after, design)
     scores = [tuple(raw_score(table, design) for table in pair) for pair in pairs]
@@ -78,46 +92,156 @@ def compare(
 
     if np.bincount(design.groups).min() < 2:
         return without(LONE_SPEAKER)
-    low = [average([cross_fitted(pairs[index][run], design, seed=seed) for index in both]) for run in (0, 1)]
+    pairs = [pairs[index] for index in both]
+    low = [average([cross_fitted(pair[run], design, seed=seed) for pair in pairs]) for run in (0, 1)]
     difference = low[1].value - low[0].value
     errors = [float(jackknife_error(of[1].left_out - of[0].left_out, design.groups)) for of in (raw, low)]
     reason = why_no_error(errors[0], difference, errors[1])
     if reason is not None:
         return without(reason, difference if np.isfinite(difference) else None)
     if max(errors) < NO_NOISE:
-        alike = all(np.array_equal(pairs[index][0].counts, pairs[index][1].counts) for index in both)
-        interval, p_value = _without_noise(difference, 1 if alike else 2, design, level)
-        return Comparison(first, second, difference, interval, p_value, both)
-    high = np.diff([_largest_truths(one) for one in raw], axis=0)[0]
-    pair = [(difference, errors[1]), (float(high[0]), float(jackknife_error(high[1:], design.groups)))]
+        alike = all(np.array_equal(one.counts, other.counts) for one, other in pairs)
+        interval, p_value, upper = _without_noise(difference, 1 if alike else 2, design, level)
+        return Comparison(first, second, difference, interval, p_value, both, upper=upper)
+    ends = _ends(low, [_upper_score(*of) for of in zip(raw, low, strict=True)], design)
+    interval, upper = _interval(ends, design, level)
+    least, most = _limits(pairs, raw, low, design, level)
+    interval = max(interval[0], least), min(interval[1], most)
+    return Comparison(first, second, difference, interval, _p_value(ends, design), both, upper=min(upper, most))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Estimates that the true difference lies between on average, and their standard errors."""
+
+    low: float
+    high: float
+    low_error: float
+    high_error: float
+
+    @property
+    def error(self) -> float:
+        return max(self.low_error, self.high_error)
+
+    @property
+    def width(self) -> float:
+        return max(self.high - self.low, 0.0)
+
+
+def _ends(low: Sequence[Statistic], high: Sequence[Statistic], design: Design) -> _Ends:
+    """From the lower and the upper score of each run."""
+    errors = [
+        float(jackknife_error(one.left_out - other.left_out, design.groups))
+        for one, other in ((low[1], high[0]), (high[1], low[0]))
+    ]
+    return _Ends(low[1].value - high[0].value, high[1].value - low[0].value, *errors)
+
+
+def _upper_score(raw: Statistic, low: Statistic) -> Statistic:
+    """A score whose expectation is not under the true shift, linear in the raw score.
+
+    With noise W the raw score is expected to be at least W h(truth / W) (`bracket.largest_truth`), and h is convex: it
+    lies over its tangent at any ratio u. So u W + (raw - W h(u)) / h'(u) is not under the truth on average. The inverse
+    of h itself, whose slope is without bound near no shift, is far noisier there. u is where the raw score puts the
+    truth, but at least LEAST_RATIO. Never under the lower score.
+    """
+    if raw.noise == 0:
+        return raw
+    ratio = max(largest_truth(max(raw.value, 0.0), raw.noise) / raw.noise, LEAST_RATIO)
+    height, slope = expected_size(ratio)
+    start = (ratio - height / slope) * raw.noise
+    upper = Statistic(start + raw.value / slope, start + raw.left_out / slope)
+    return low if upper.value < low.value else upper
+
+
+def expected_size(ratio: float) -> tuple[float, float]:
+    """h(x) and h'(x): the expected size of a difference of x standard errors, with normal errors; its slope."""
+    from scipy.special import ndtr
+
+    slope = float(2 * ndtr(ratio) - 1)
+    return NULL * float(np.exp(-(ratio**2) / 2)) + ratio * slope, slope
+
+
+def _interval(ends: _Ends, design: Design, level: float) -> tuple[tuple[float, float], float]:
+    """The interval of the difference, and its one-sided upper bound."""
+    from scipy.special import stdtrit
+
     degrees = design.groups.size - design.group_count
-    reach = float(stdtrit(degrees, (1 + level) / 2))
-    ends = [end for value, own in pair for end in (value - reach * own, value + reach * own)]
-    tests = [2 * stdtr(degrees, -abs(value) / own) if own > 0 else float(value == 0) for value, own in pair]
-    same_way = pair[0][0] * pair[1][0] > 0
-    p_value = float(max(tests)) if same_way else 1.0
-    return Comparison(first, second, difference, _within(min(ends), max(ends)), p_value, both)
+    critical = _critical(ends.width, ends.error, degrees, level)
+    upper = ends.high + float(stdtrit(degrees, level)) * ends.high_error
+    return _within(ends.low - critical * ends.low_error, ends.high + critical * ends.high_error), min(upper, 100.0)
 
 
-def _without_noise(difference: float, scores: int, design: Design, level: float) -> tuple[tuple[float, float], float]:
-    """Interval and p of a difference where so many scores can be off by what was not heard, and nothing else is unsure.
+def _p_value(ends: _Ends, design: Design) -> float:
+    """One less the level at which the interval would end at 0: T(-z) + T(-z - width / error), T being Student's t."""
+    from scipy.special import stdtr
+
+    degrees = design.groups.size - design.group_count
+    sides = [(ends.low, ends.low_error), (-ends.high, ends.high_error)]
+    if ends.error == 0 or not any(value > 0 for value, _ in sides):
+        return 1.0
+    reach = max(value / own if own > 0 else np.inf for value, own in sides if value > 0)
+    return float(min(stdtr(degrees, -reach) + stdtr(degrees, -reach - ends.width / ends.error), 1.0))
+
+
+def _limits(
+    pairs: Sequence[tuple[Table, Table]],
+    raw: Sequence[Statistic],
+    low: Sequence[Statistic],
+    design: Design,
+    level: float,
+) -> tuple[float, float]:
+    """The least and the largest difference that the two runs' own intervals, and the change of the answers, allow."""
+    own = [_bracket(one, other, design, level).interval for one, other in zip(raw, low, strict=True)]
+    least, most = -100.0, 100.0
+    if own[0] is not None and own[1] is not None:
+        least, most = own[1][0] - own[0][1], own[1][1] - own[0][0]
+    change = average([_change(*pair, design) for pair in pairs])
+    if change.noise < SMALL_CHANGE * (raw[0].noise + raw[1].noise) / 2:
+        reach = _reach_of(change, design, level)
+        least, most = max(least, -reach), min(most, reach)
+    return least, most
+
+
+def _change(before: Table, after: Table, design: Design) -> Statistic:
+    """The raw score, with its noise, of the change of the distributions from one run to the other."""
+    shares, left_out = (
+        other - one
+        for one, other in zip(replicated_shares(before, design), replicated_shares(after, design), strict=True)
+    )
+    errors = jackknife_error(left_out - left_out.mean(axis=1, keepdims=True), design.groups)
+    noise = float(errors.sum() * 50.0 / (design.group_count - 1))
+    return Statistic(float(shift(shares.copy())), shift(left_out.copy()), noise)
+
+
+def _reach_of(change: Statistic, design: Design, level: float) -> float:
+    """Upper bound of the shift of the change, which the difference cannot exceed."""
+    from scipy.special import stdtrit
+
+    degrees = design.groups.size - design.group_count
+    error = float(jackknife_error(change.left_out, design.groups))
+    raw = change.value + float(stdtrit(degrees, (1 + level) / 2)) * error
+    return min(largest_truth(max(raw, change.noise * NULL), change.noise), 100.0)
+
+
+def _without_noise(
+    difference: float, scores: int, design: Design, level: float
+) -> tuple[tuple[float, float], float, float]:
+    """Interval, p and upper bound of a difference where so many scores can be off by what was not heard, and nothing
+    else is unsure.
 
     p is the level at which the interval would end at 0.
     """
-    reach = scores * unseen(design.groups, 1 - level)
+    reach, one_sided = (scores * unseen(design.groups, alpha) for alpha in (1 - level, 2 * (1 - level)))
     sizes = np.bincount(design.groups)
     p_value = 2 * (1 - abs(difference) / (200 * scores)) ** int(sizes.size * sizes.min())
-    return _within(difference - reach, difference + reach), min(p_value, 1.0)
+    interval = _within(difference - reach, difference + reach)
+    return interval, min(p_value, 1.0), min(difference + one_sided, 100.0)
 
 
 def _within(low: float, high: float) -> tuple[float, float]:
     """An interval of a difference of two scores of 0 to 100."""
     return max(low, -100.0), min(high, 100.0)
-
-
-def _largest_truths(raw: Statistic) -> Floats:
-    """The largest truth in keeping with a raw score, and with each speaker left out (1 + S,)."""
-    return np.array([largest_truth(max(float(value), 0.0), raw.noise) for value in (raw.value, *raw.left_out)])
 
 
 def _pairs(before: Sequence[ArrayLike], after: Sequence[ArrayLike], design: Design) -> list[tuple[Table, Table]]:

@@ -46,6 +46,13 @@ def check_sums(folder: RunFolder) -> None:
         )
 
 
+def same_answers(one: RunFolder, other: RunFolder) -> bool:
+    """Whether two scored run folders hold the very same responses, extractions and observations: a run and its copy."""
+    sums = [dict(_read(folder)) for folder in (one, other)]
+    names = [path.name for path in (one.responses, one.extractions, one.observations)]
+    return all(sums[0].get(name) == sums[1].get(name) for name in names)
+
+
 def _read(folder: RunFolder) -> Iterator[tuple[str, str]]:
     try:
         lines = folder.sums.read_text(encoding="utf-8").splitlines()

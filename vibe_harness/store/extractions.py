@@ -82,9 +82,19 @@ def read_extractions(path: Path) -> Iterator[StoredExtraction]:
     return read_journal(path, decode_extraction)
 
 
-def completed_keys(path: Path) -> Ids:
-    """Keys of the extractions in a file, without failed ones."""
-    return Ids(stored.key for stored in read_extractions(path) if not stored.failed)
+def completed_keys(path: Path) -> tuple[Ids, set[str]]:
+    """Keys of the extractions in a file: of those that succeeded, and of those that only failed."""
+    failed: set[str] = set()
+
+    def succeeded() -> Iterator[str]:
+        for stored in read_extractions(path):
+            if stored.failed:
+                failed.add(stored.key)
+            else:
+                failed.discard(stored.key)
+                yield stored.key
+
+    return Ids(succeeded()), failed
 
 
 def count_extractions(path: Path) -> int:

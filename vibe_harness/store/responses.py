@@ -125,6 +125,11 @@ class FinalResponses:
             self._offsets[index] = offset
             self.readable += stored.readable
 
+    def failed(self, request: str) -> bool:
+        """Whether a planned request was asked, and ended in an error each time."""
+        index = self._planned.index(request)
+        return index is not None and self._offsets[index] >= 0 and request not in self.answered
+
     def __iter__(self) -> Iterator[StoredResponse]:
         offsets = sorted(offset for offset in self._offsets if offset >= 0)
         if not offsets:

@@ -13,8 +13,8 @@ from vibe_harness.backends.finish_reasons import outcome_of
 from vibe_harness.backends.local.checkpoint import checkpoint
 from vibe_harness.backends.local.likelihood import Labels, answer
 from vibe_harness.backends.local.prompt_layout import joined
-from vibe_harness.backends.local.sampling import sampling_temperature
 from vibe_harness.backends.local.subprocess_engine import ChildEngine
+from vibe_harness.backends.local.token_sampling import sampling_temperature
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.request_audio import clip_of, wav_data_uri
 from vibe_harness.cards.loading import Task

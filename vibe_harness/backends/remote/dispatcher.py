@@ -1,4 +1,4 @@
-"""Asking a server many things at once: bounded, adaptive concurrency, retries with backoff, answers as they finish.
+"""Asking a server many things at once: bounded concurrency, retries with backoff, answers as they finish.
 
 One event loop in a thread of its own, since one loop serves 32 calls at once with half the processor time of 32
 threads, and its calls can be cancelled.
@@ -9,37 +9,29 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import Field
 
 from vibe_harness.backends.protocol import Options
+from vibe_harness.backends.remote.call_failed import CallFailed
+from vibe_harness.backends.remote.concurrency_limiter import ConcurrencyLimiter
 from vibe_harness.backends.remote.reply_limits import costs_untold
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
 T = TypeVar("T")
 
-FIRST_WAIT_S = 0.5  # before the first retry; doubled for each further one
+FIRST_WAIT_S = 0.2  # before the first retry
+GROWTH = 3  # of the wait from one retry to the next, while the server answers nobody
 LONGEST_WAIT_S = 60.0  # of the backoff
-LONGEST_ASKED_S = 600.0  # a server that asks for a longer wait is not waited for
-HOPELESS_AFTER = 50  # requests that failed one after the other, with no answer between them
-
-
-class CallFailed(Exception):
-    """A call that failed. again: worth a retry; crowded: the server asks for less; wait_s: the wait it asked for."""
-
-    def __init__(self, message: str, *, again: bool = False, crowded: bool = False, wait_s: float | None = None):
-        super().__init__(message)
-        self.again = again
-        self.crowded = crowded
-        self.wait_s = wait_s
+LONGEST_ANNOUNCED_S = 600.0  # a server that asks for a longer wait is not waited for
+LONGEST_JITTER_S = 0.2  # added to the wait that a server asks for, so that not all come back at once
+WAITING = 8  # requests that wait for their next try, at most, for each that may be under way
 
 
 class ServerConnection(Options):
@@ -49,13 +41,13 @@ class ServerConnection(Options):
         None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
     )
     concurrency: int = Field(32, ge=1, le=1024, description="most requests at one time")
-    timeout_s: float = Field(300.0, gt=0, description="for one call")
+    timeout_s: float = Field(300.0, gt=0, description="for one call, from the name lookup to the last byte")
     max_retries: int = Field(6, ge=0, le=20)
     requests_per_minute: float | None = Field(None, gt=0, description="most calls a minute, retries included")
     tokens_per_minute: float | None = Field(None, gt=0, description="most tokens a minute, prompt and answer")
 
 
-class Pace:
+class RateLimiter:
     """A rate that is not passed: each use takes up time on a line, and the next one starts where the line ends."""
 
     def __init__(self, per_minute: float | None) -> None:
@@ -71,52 +63,55 @@ class Pace:
         self._free_at = max(self._free_at, now) + amount * self._seconds_each
 
 
-class Slots:
-    """At most `limit` calls at once: halved when the server says that it is crowded, one more after `limit` answers.
+@dataclass
+class Tries:
+    """How often a request was asked, and when. Times are on the loop's clock."""
 
-    The additive increase and multiplicative decrease of Chiu and Jain (1989).
+    begun: float
+    sent_at: float = 0.0  # the last time
+    sent_before: float | None = None  # the time before that
+    count: int = 0
+    unanswered: int = 0  # of the last tries, those during which the server answered nobody
+
+
+class Patience:
+    """When a request is asked again, and when it is given up.
+
+    Where the server names no wait, the wait grows in small steps while it answers other requests, and threefold from
+    one to the next while it answers nobody. A request is given up after `max_retries`, but not before the longest wait
+    has passed that the server asked of any request: what one reply says of a quota holds for all.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.limit = float(most)
-        self._used = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-        self._cut_at = float("-inf")
+    def __init__(self, max_retries: int) -> None:
+        self._max_retries = max_retries
+        self._jitter = random.Random(0)
+        self._longest_s = 0.0
+        self._answered_at = float("-inf")
 
-    async def take(self) -> None:
-        if self._used < int(self.limit) and not self._waiting:
-            self._used += 1
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.give()
-            raise
+    def answered(self, now: float) -> None:
+        """The server has answered a request."""
+        self._answered_at = now
 
-    def give(self) -> None:
-        self._used -= 1
-        self._wake()
-
-    def answered(self) -> None:
-        self.limit = min(self.most, self.limit + 1 / self.limit)
-        self._wake()
-
-    def crowded(self, sent_at: float, now: float) -> None:
-        """Cut the limit, once for all calls that were under way at the last cut."""
-        if sent_at > self._cut_at:
-            self.limit = max(1.0, self.limit / 2)
-            self._cut_at = now
-
-    def _wake(self) -> None:
-        while self._waiting and self._used < int(self.limit):
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._used += 1
-                turn.set_result(None)
+    def wait(self, tries: Tries, failure: CallFailed, now: float) -> float | None:
+        """Seconds until the next try, None where there is none. Counts the one that failed."""
+        tries.count += 1
+        since = tries.sent_at if tries.sent_before is None else tries.sent_before
+        tries.unanswered = 0 if self._answered_at >= since else tries.unanswered + 1
+        tries.sent_before = tries.sent_at
+        announced = failure.wait_s
+        if not failure.retry or (announced is not None and announced > LONGEST_ANNOUNCED_S):
+            return None
+        if announced is not None:
+            self._longest_s = max(self._longest_s, announced)
+        if tries.count <= self._max_retries:
+            if announced is not None:
+                return announced + self._jitter.uniform(0, LONGEST_JITTER_S)
+            times = GROWTH ** (tries.unanswered - 1) if tries.unanswered else tries.count
+            return float(min(LONGEST_WAIT_S, FIRST_WAIT_S * times) * self._jitter.uniform(0.5, 1))
+        if failure.refusal is None or not self._max_retries:
+            return None
+        left = tries.begun + self._longest_s - now
+        return max(left, announced or 0.0) + self._jitter.uniform(0, LONGEST_JITTER_S) if left > 0 else None
 
 
 class Dispatcher:
@@ -124,19 +119,18 @@ class Dispatcher:
 
     def __init__(self, limits: ServerConnection) -> None:
         self.limits = limits
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="dispatch", daemon=True)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="dispatch", daemon=True)
         self._thread.start()
-        self._workers = ThreadPoolExecutor(2, thread_name_prefix="prepare")
-        self._slots = Slots(limits.concurrency)
-        self._requests = Pace(limits.requests_per_minute)
-        self._tokens = Pace(limits.tokens_per_minute)
-        self._jitter = random.Random(0)
-        self._failed_in_a_row = 0
+        self.workers = ThreadPoolExecutor(2, thread_name_prefix="prepare")
+        self.slots = ConcurrencyLimiter(limits.concurrency)
+        self.patience = Patience(limits.max_retries)
+        self._requests = RateLimiter(limits.requests_per_minute)
+        self._tokens = RateLimiter(limits.tokens_per_minute)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run one coroutine on the loop and return what it returns."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()
         except BaseException:
@@ -151,117 +145,171 @@ class Dispatcher:
     ) -> Iterator[Response]:
         """Answers as they finish, in any order, one for each request.
 
-        prepare: decodes and encodes, in a worker thread. send: one call; raises Fault where it failed. Requests are
-        drawn in the caller's thread, a few ahead of the free slots. Raises what prepare or send raise but Fault, and
-        EngineError after `HOPELESS_AFTER` failures with no answer between them. When the caller stops early, calls
-        under way are cancelled.
+        prepare: decodes and encodes, in a worker thread. send: one call; raises CallFailed where it failed. Requests
+        are drawn in the caller's thread, a few ahead of the free slots. Raises what prepare or send raise but
+        CallFailed. When the caller stops early, calls under way are cancelled.
         """
-        done: SimpleQueue[Future[Response]] = SimpleQueue()
-        running: set[Future[Response]] = set()
-        ahead = self.limits.concurrency + max(2, self.limits.concurrency // 4)
+        work = _Work(self, prepare, send)
         source = iter(requests)
         more = True
         try:
             while True:
-                while more and len(running) < ahead:
+                while more and work.has_room():
                     request = next(source, None)
                     if request is None:
                         more = False
-                        break
-                    future = asyncio.run_coroutine_threadsafe(self._answer(request, prepare, send), self._loop)
-                    running.add(future)
-                    future.add_done_callback(done.put)
-                if not running:
+                    else:
+                        work.start(request)
+                if not work.open:
                     return
-                finished = done.get()
-                running.discard(finished)
-                yield finished.result()
+                response = work.next_ended()
+                if response is not None:
+                    yield response
         finally:
-            for future in running:
-                future.cancel()
+            work.stop()
 
-    async def _answer(
-        self,
-        request: Request,
-        prepare: Callable[[Request], T],
-        send: Callable[[Request, T], Awaitable[Response]],
-    ) -> Response:
-        prepared = await self._loop.run_in_executor(self._workers, prepare, request)
-        await self._slots.take()
-        try:
-            return await self._ask(request, prepared, send)
-        finally:
-            self._slots.give()
-
-    async def _ask(self, request: Request, prepared: T, send: Callable[[Request, T], Awaitable[Response]]) -> Response:
-        for attempt in range(self.limits.max_retries + 1):
-            sent_at = await self._turn()
-            try:
-                async with asyncio.timeout(self.limits.timeout_s):
-                    response = await send(request, prepared)
-            except CallFailed as error:
-                fault = error
-            except TimeoutError:
-                fault = CallFailed(f"no answer within {self.limits.timeout_s:g} s", again=True)
-            else:
-                self._slots.answered()
-                self._tokens.use(self._loop.time(), self._spent(response))
-                self._count(response.outcome is Outcome.ERROR, response.error)
-                return response
-            if fault.crowded:
-                self._slots.crowded(sent_at, self._loop.time())
-            wait = self._wait(attempt, fault)
-            if wait is None:
-                break
-            await asyncio.sleep(wait)
-        self._count(True, str(fault))
-        tries = f" (asked {attempt + 1} times)" if attempt else ""
-        return Response(request.id, Outcome.ERROR, error=f"{fault}{tries}")
-
-    def _spent(self, response: Response) -> int:
-        """Tokens of an answer. Raises EngineError where they are to be paced and the server does not tell them."""
-        if self.limits.tokens_per_minute and costs_untold(response):
-            raise EngineError(
-                "tokens_per_minute cannot be kept: the server does not tell how many tokens an answer took. Leave it "
-                "out, or set requests_per_minute"
-            )
-        return (response.input_tokens or 0) + (response.output_tokens or 0)
-
-    async def _turn(self) -> float:
+    async def turn(self) -> float:
         """Wait until a call may be sent; returns the time. Tokens are paid after the call: only then are they known."""
         while True:
-            now = self._loop.time()
+            now = self.loop.time()
             wait = max(self._requests.wait(now), self._tokens.wait(now))
             if not wait:
                 self._requests.use(now)
                 return now
             await asyncio.sleep(wait)
 
-    def _count(self, failed: bool, error: str | None) -> None:
-        self._failed_in_a_row = self._failed_in_a_row + 1 if failed else 0
-        if self._failed_in_a_row >= HOPELESS_AFTER:
-            raise EngineError(f"{HOPELESS_AFTER} requests in a row failed, the last with: {error}")
-
-    def _wait(self, attempt: int, fault: CallFailed) -> float | None:
-        """Seconds until the next try, or None where there is none."""
-        if not fault.again or attempt == self.limits.max_retries:
-            return None
-        if fault.wait_s is None:
-            return float(min(LONGEST_WAIT_S, FIRST_WAIT_S * 2**attempt) * self._jitter.uniform(0.5, 1))
-        if fault.wait_s > LONGEST_ASKED_S:
-            return None
-        return fault.wait_s + self._jitter.uniform(0, FIRST_WAIT_S)
+    def pay(self, response: Response) -> None:
+        """Count the tokens of an answer. Raises EngineError where they are limited and not told."""
+        if not self.limits.tokens_per_minute:
+            return
+        if costs_untold(response):
+            raise EngineError(
+                "tokens_per_minute cannot be kept: the server does not tell how many tokens an answer took. Leave it "
+                "out, or set requests_per_minute"
+            )
+        self._tokens.use(self.loop.time(), (response.input_tokens or 0) + (response.output_tokens or 0))
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Cancel what is under way, run `last` (closing the client) on the loop, and end the thread."""
-        if self._loop.is_closed():
+        if self.loop.is_closed():
             return
-        self._workers.shutdown(wait=False, cancel_futures=True)
+        self.workers.shutdown(wait=False, cancel_futures=True)
         self.wait_for(_cancel_all())
         self.wait_for(last())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        self._loop.close()
+        self.loop.close()
+
+
+class _Work(Generic[T]):
+    """The requests of one `Dispatcher.run`. Each is prepared in a worker thread, and then a task of the loop."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        prepare: Callable[[Request], T],
+        send: Callable[[Request, T], Awaitable[Response]],
+    ) -> None:
+        self.open = 0  # requests that were started and have not ended
+        self._dispatcher = dispatcher
+        self._prepare = prepare
+        self._send = send
+        self._ended: SimpleQueue[Response | BaseException | None] = SimpleQueue()
+        self._tasks: set[asyncio.Task[Response]] = set()
+        self._waiting = 0  # requests that wait for their next try; counted on the loop alone
+        self._stopped = False
+        at_once = dispatcher.limits.concurrency
+        self._most_ahead = at_once + max(2, at_once // 4)
+        self._most_waiting = WAITING * at_once
+
+    def has_room(self) -> bool:
+        """Whether a further request may be started."""
+        waiting = self._waiting
+        return self.open - waiting < self._most_ahead and waiting < self._most_waiting
+
+    def start(self, request: Request) -> None:
+        self.open += 1
+        self._dispatcher.workers.submit(self._prepared, request)
+
+    def next_ended(self) -> Response | None:
+        """The next response; None where a request has begun to wait, so that there may be room for another."""
+        ended = self._ended.get()
+        if isinstance(ended, BaseException):
+            raise ended
+        self.open -= ended is not None
+        return ended
+
+    def stop(self) -> None:
+        """Cancel what is under way."""
+        self._stopped = True
+        if self.open and not self._dispatcher.loop.is_closed():
+            self._dispatcher.loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    def _prepared(self, request: Request) -> None:
+        """In a worker thread."""
+        if self._stopped:
+            return
+        try:
+            prepared = self._prepare(request)
+        except BaseException as error:  # noqa: BLE001 which the caller's thread raises
+            self._ended.put(error)
+            return
+        self._dispatcher.loop.call_soon_threadsafe(self._begin, request, prepared)
+
+    def _begin(self, request: Request, prepared: T) -> None:
+        if self._stopped:
+            return
+        task = self._dispatcher.loop.create_task(self._answer(request, prepared))
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[Response]) -> None:
+        self._tasks.discard(task)
+        if task.cancelled():
+            self._ended.put(asyncio.CancelledError())
+        else:
+            self._ended.put(task.exception() or task.result())
+
+    async def _answer(self, request: Request, first: T) -> Response:
+        dispatcher, slots = self._dispatcher, self._dispatcher.slots
+        prepared: T | None = first
+        tries = Tries(dispatcher.loop.time())
+        while True:
+            if prepared is None:
+                prepared = await dispatcher.loop.run_in_executor(dispatcher.workers, self._prepare, request)
+            slot = await slots.take(again=tries.count > 0)
+            try:
+                slot.sent_at = tries.sent_at = await dispatcher.turn()
+                response = await self._send(request, prepared)
+            except CallFailed as error:
+                failure = error
+                slots.failed(slot, failure)
+            except BaseException:
+                slots.release(slot)
+                raise
+            else:
+                slots.answered(slot)
+                dispatcher.patience.answered(dispatcher.loop.time())
+                dispatcher.pay(response)
+                return response
+            wait = dispatcher.patience.wait(tries, failure, dispatcher.loop.time())
+            if wait is None:
+                often = f" (asked {tries.count} times)" if tries.count > 1 else ""
+                return Response(request.id, Outcome.ERROR, error=f"{failure}{often}")
+            prepared = None  # a clip is not kept for as long as its request waits
+            await self._sleep(wait)
+
+    async def _sleep(self, seconds: float) -> None:
+        self._waiting += 1
+        self._ended.put(None)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._waiting -= 1
 
 
 async def _cancel_all() -> None:
@@ -269,21 +317,3 @@ async def _cancel_all() -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-
-
-def asked_wait(headers: Any, now: datetime | None = None) -> float | None:
-    """Seconds that a reply's Retry-After header asks for (RFC 9110, 10.2.3: seconds or a date), None without one."""
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        date = parsedate_to_datetime(value)
-        if date.tzinfo is None:
-            date = date.replace(tzinfo=UTC)
-        return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
-    except (ValueError, OverflowError):  # no date, or one that no calendar has
-        return None

@@ -1,4 +1,4 @@
-"""The `gemini` backend: Google's API through google-genai. The key comes from the environment alone."""
+"""The `gemini` backend: Google's API. The key comes from the environment alone."""
 
 from __future__ import annotations
 
@@ -8,25 +8,30 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from vibe_harness.backends.finish_reasons import outcome_of
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.remote.api_keys import hidden
-from vibe_harness.backends.remote.dispatcher import CallFailed, ServerConnection, asked_wait
-from vibe_harness.backends.remote.reply_limits import (
-    GOOGLE,
-    LONGEST_TEXT,
-    MISREAD,
-    ReplyRefused,
-    sent_on,
-    told_tokens,
-    words_of,
-)
-from vibe_harness.backends.remote.server import ServerEngine
-from vibe_harness.backends.request_audio import pieces_of, wav_bytes
+from vibe_harness.backends.remote.call_failed import CallFailed, failure_of
+from vibe_harness.backends.remote.chat_reply import error_in, words_of
+from vibe_harness.backends.remote.dispatcher import ServerConnection
+from vibe_harness.backends.remote.gemini_reply import read_reply
+from vibe_harness.backends.remote.http_client import ConnectionFailed, HttpClient, NotJson, Reply, client_version
+from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, sent_on
+from vibe_harness.backends.remote.server import PROBE_TIMEOUT_S, ServerEngine
 from vibe_harness.errors import EngineError
-from vibe_harness.records import Outcome, Request, Response
+from vibe_harness.records import Request, Response
 
-PROBE_TIMEOUT_MS = 20_000
+GOOGLE = "https://generativelanguage.googleapis.com"
+
+
+def open_gemini(base_url: str | None, key: str | None, longest: int, connections: int = 0) -> HttpClient:
+    """A client of Google's API, or of what stands in for it at another address. longest: bytes of a reply."""
+    base = (base_url or GOOGLE).rstrip("/")
+    return HttpClient(f"{base}/v1beta", {"x-goog-api-key": key or ""}, longest, connections)
+
+
+def path_of(model: str) -> str:
+    """Where a model stands below the base address."""
+    return f"/{model}" if model.startswith(("models/", "tunedModels/")) else f"/models/{model}"
 
 
 class GeminiArguments(Options):
@@ -52,165 +57,86 @@ class GeminiEngine(ServerEngine):
 
     Arguments = GeminiArguments
     Connection = GeminiConnection
-    package = "google.genai"
-    extra = "gemini"
 
     def _open(self) -> ServerConnection:
-        import httpx2
-        from google import genai
-        from google.genai import types
-
-        from vibe_harness.backends.remote.transport import client_arguments
-
-        at_once = self.connection.concurrency
-        self._http = httpx2.AsyncClient(
-            limits=httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once),
-            **client_arguments(LONGEST_TEXT, self.connection.timeout_s, wait=False),
-        )
-        self._client: Any = genai.Client(
-            api_key=self._key,
-            vertexai=False,
-            http_options=types.HttpOptions(
-                base_url=self.connection.base_url,
-                api_version="v1beta",
-                timeout=int(self.connection.timeout_s * 1000),
-                retry_options=types.HttpRetryOptions(attempts=1),  # without this, the SDK retries after 1 to 10 s
-                httpx_async_client=self._http,
-            ),
-        )
         limits: ServerConnection = self.connection
+        self._client = open_gemini(self.connection.base_url, self._key, LONGEST_TEXT, limits.concurrency)
         return limits
 
     async def _leave(self) -> None:
-        await self._client.aio.aclose()
-        await self._http.aclose()  # which the SDK leaves open, since it did not make it
+        await self._client.close()
 
     def describe(self) -> Mapping[str, str]:
-        """SDK, address, and whether the model decodes greedily."""
-        from google import genai
-
+        """Client, address, and whether the model decodes greedily."""
         greedy = "no: the model ignores temperature" if self.arguments.ignores_temperature else "as asked"
         return {
             "backend": "gemini",
-            "sdk": f"google-genai {genai.__version__}",
+            "client": client_version(),
             "server": self.connection.base_url or GOOGLE,
             "structured_output": "json_schema",
             "temperature": greedy,
         }
 
-    def _prepare(self, request: Request) -> tuple[list[Any], Any]:
+    def _body(self, request: Request) -> dict[str, Any]:
         """Contents, the clip ahead of the words, and settings."""
-        from google.genai import types
-
-        pieces = pieces_of(request, self.card)
-        parts = [types.Part.from_bytes(data=wav_bytes(wave), mime_type="audio/wav") for wave in pieces]
-        parts.append(types.Part.from_text(text=request.prompt))
-        thinking = {
-            name: value
-            for name in ("thinking_budget", "thinking_level")
-            if (value := getattr(self.arguments, name)) is not None
+        parts: list[dict[str, Any]] = [
+            {"inlineData": {"mimeType": "audio/wav", "data": data}} for data in self._clips.of(request)
+        ]
+        parts.append({"text": request.prompt})
+        settings: dict[str, Any] = {
+            "temperature": request.generation.temperature,
+            "seed": request.sampling_seed if request.generation.temperature > 0 else request.generation.seed,
+            "maxOutputTokens": request.generation.max_tokens,
+            "candidateCount": 1,
         }
-        config = types.GenerateContentConfig(
-            system_instruction=self.card.layout.system,
-            temperature=request.generation.temperature,
-            top_p=self.arguments.top_p,
-            seed=request.sampling_seed if request.generation.temperature > 0 else request.generation.seed,
-            max_output_tokens=request.generation.max_tokens,
-            candidate_count=1,
-            thinking_config=types.ThinkingConfig.model_validate(thinking) if thinking else None,
-            response_mime_type=None if request.schema is None else "application/json",
-            response_json_schema=None if request.schema is None else dict(request.schema),
-        )
-        return [types.Content(role="user", parts=parts)], config
+        if self.arguments.top_p is not None:
+            settings["topP"] = self.arguments.top_p
+        thinking: dict[str, Any] = {}
+        if self.arguments.thinking_budget is not None:
+            thinking["thinkingBudget"] = self.arguments.thinking_budget
+        if self.arguments.thinking_level is not None:
+            thinking["thinkingLevel"] = self.arguments.thinking_level.upper()
+        if thinking:
+            settings["thinkingConfig"] = thinking
+        if request.schema is not None:
+            settings |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.schema)}
+        body: dict[str, Any] = {"contents": [{"role": "user", "parts": parts}], "generationConfig": settings}
+        if self.card.layout.system:
+            body["systemInstruction"] = {"parts": [{"text": self.card.layout.system}]}
+        return body
 
-    async def _send(self, request: Request, prepared: tuple[list[Any], Any]) -> Response:
-        contents, config = prepared
+    async def _send(self, request: Request, prepared: bytes) -> Response:
         started = time.monotonic()
-        reply = await self._call(
-            self._client.aio.models.generate_content, model=self.card.id, contents=contents, config=config
-        )
-        return read_reply(request.id, reply, time.monotonic() - started)
+        path = f"{path_of(self.card.id)}:generateContent"
+        body = self._read(await self._client.send("POST", path, self.connection.timeout_s, prepared))
+        return read_reply(request.id, body, time.monotonic() - started, request.generation.max_tokens)
 
     async def _find(self) -> None:
         try:
-            await self._call(
-                self._client.aio.models.get, model=self.card.id, config={"http_options": {"timeout": PROBE_TIMEOUT_MS}}
-            )
-        except CallFailed as fault:
-            raise EngineError(f"Gemini cannot be reached: {fault}") from None
+            self._read(await self._client.send("GET", path_of(self.card.id), PROBE_TIMEOUT_S))
+        except (ConnectionFailed, NotJson) as failure:
+            raise EngineError(f"Gemini cannot be reached: {hidden(str(failure), self._key)}") from None
+        except CallFailed as failure:
+            if not failure.retry:
+                raise EngineError(f"Gemini cannot be reached: {hidden(str(failure), self._key)}") from None
 
-    async def _call(self, method: Any, **arguments: Any) -> Any:
-        """One call. Raises Fault, or EngineError where the failure concerns every request."""
-        import httpx2
-        from google.genai import errors
+    def _read(self, reply: Reply) -> Any:
+        """The decoded body. Raises CallFailed for an error, EngineError where it concerns every request."""
+        body = reply.json(self._key) if reply.status == 200 else reply.json_or_none()
+        error, status = error_in(body), reply.status
+        if status == 200 and error is None:
+            return body
+        if status == 200 and error is not None:
+            status = error[0] or status
+        raise self._failure(status, reply, body)
 
-        try:
-            return await method(**arguments)
-        except errors.APIError as error:
-            raise self._fault(error) from None
-        except ReplyRefused as error:
-            raise CallFailed(str(error)) from None
-        except MISREAD as error:
-            raise CallFailed(f"malformed reply: {hidden(str(error), self._key)}") from None
-        except httpx2.TimeoutException:
-            raise CallFailed(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
-        except httpx2.HTTPError as error:
-            raise CallFailed(f"the connection failed: {words_of(error, self._key)}", again=True) from None
-
-    def _fault(self, error: Any) -> Exception:
-        said = hidden(str(error.message or error), self._key)
+    def _failure(self, status: int, reply: Reply, body: Any) -> Exception:
+        said = hidden(words_of(body, reply.body), self._key)
         variable = self.connection.api_key_env
-        if error.code in (401, 403) or (error.code == 400 and "API key" in said):
-            return EngineError(f"Gemini refuses the key (HTTP {error.code}: {said}): check the key in {variable}")
-        if 300 <= error.code < 400:
-            return sent_on(self.connection.base_url or GOOGLE, error.response.headers, self._key)
-        if error.code == 404:
+        if status in (401, 403) or (status == 400 and "API key" in said):
+            return EngineError(f"Gemini refuses the key (HTTP {status}: {said}): check the key in {variable}")
+        if 300 <= status < 400:
+            return sent_on(self.connection.base_url or GOOGLE, reply.headers, self._key)
+        if status == 404:
             return EngineError(f"Gemini has no model '{self.card.id}': {said}. Set another with id=NAME")
-        headers = getattr(error.response, "headers", {})
-        return CallFailed(
-            f"HTTP {error.code}: {said}",
-            again=error.code in (408, 429, 500, 502, 503, 504),
-            crowded=error.code in (429, 503),
-            wait_s=asked_wait(headers),
-        )
-
-
-def read_reply(request: str, reply: Any, seconds: float) -> Response:
-    """The response that a GenerateContentResponse holds. Thoughts are no part of the text."""
-    usage, served = reply.usage_metadata, reply.model_version
-    blocked = reply.prompt_feedback.block_reason if reply.prompt_feedback else None
-    counts: dict[str, Any] = {
-        "seconds": seconds,
-        "served_model": served,
-        "input_tokens": told_tokens(usage.prompt_token_count) if usage else None,
-        "audio_tokens": _audio_tokens(usage),
-        "output_tokens": _sum([usage.candidates_token_count, usage.thoughts_token_count]) if usage else None,
-    }
-    if blocked:
-        return Response(request, Outcome.BLOCKED, finish_reason=f"prompt: {_word(blocked)}", **counts)
-    if not reply.candidates or len(reply.candidates) != 1:
-        return Response(request, Outcome.ERROR, error="malformed reply: not exactly one candidate", **counts)
-    candidate = reply.candidates[0]
-    parts = (candidate.content.parts if candidate.content else None) or []
-    text = "".join(part.text for part in parts if part.text and not part.thought)
-    reason = _word(candidate.finish_reason)
-    outcome = outcome_of(text, reason.lower() if reason else None)
-    error = f"unknown finish reason {reason!r}" if outcome is Outcome.ERROR else None
-    return Response(request, outcome, text=text, finish_reason=reason, error=error, **counts)
-
-
-def _audio_tokens(usage: Any) -> int | None:
-    """Prompt tokens of the clip, where the reply counts them apart."""
-    details = (usage.prompt_tokens_details if usage else None) or []
-    counts = [one.token_count for one in details if _word(one.modality) == "AUDIO"]
-    return _sum(counts) if counts else None
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    """Of counts of which one that is left out is 0; None where one of them is no count."""
-    told = [told_tokens(count or 0) for count in counts]
-    return None if None in told else sum(count or 0 for count in told)
-
-
-def _word(reason: Any) -> str | None:
-    return None if reason is None else str(getattr(reason, "value", reason))
+        return failure_of(status, said, reply.headers, body)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -12,19 +11,13 @@ from pydantic import Field, field_validator
 
 from vibe_harness.backends.protocol import Options
 from vibe_harness.backends.remote.api_keys import hidden
-from vibe_harness.backends.remote.chat_reply import read_reply
-from vibe_harness.backends.remote.dispatcher import CallFailed, ServerConnection, asked_wait
+from vibe_harness.backends.remote.call_failed import CallFailed, failure_of
+from vibe_harness.backends.remote.chat_reply import error_in, read_reply, words_of
+from vibe_harness.backends.remote.dispatcher import ServerConnection
+from vibe_harness.backends.remote.http_client import ConnectionFailed, HttpClient, Reply, client_version
 from vibe_harness.backends.remote.pool import Server, ServerPool
-from vibe_harness.backends.remote.reply_limits import (
-    LONGEST_TEXT,
-    UNREADABLE,
-    ReplyRefused,
-    cause_of,
-    sent_on,
-    words_of,
-)
-from vibe_harness.backends.remote.server import ServerEngine
-from vibe_harness.backends.request_audio import pieces_of, wav_bytes
+from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, members, sent_on
+from vibe_harness.backends.remote.server import PROBE_TIMEOUT_S, ServerEngine
 from vibe_harness.cards.schema import Lax
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
@@ -32,7 +25,11 @@ from vibe_harness.records import Outcome, Request, Response
 OURS = frozenset({"model", "messages", "max_tokens", "max_completion_tokens", "temperature", "seed", "top_p",
                   "response_format", "stream", "n"})  # fmt: skip
 IGNORED_BY_VLLM = frozenset({"guided_json", "guided_choice", "guided_regex", "guided_grammar"})
-PROBE_TIMEOUT_S = 20.0
+
+
+def open_openai(base_url: str, key: str | None, longest: int, connections: int = 0) -> HttpClient:
+    """A client of a server that speaks OpenAI's API. longest: bytes of a reply."""
+    return HttpClient(base_url, {"Authorization": f"Bearer {key or 'none'}"}, longest, connections)
 
 
 class OpenAIArguments(Options):
@@ -89,23 +86,16 @@ class OpenAIEngine(ServerEngine):
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
-    package = "openai"
-    extra = "openai"
 
     def _open(self) -> ServerConnection:
-        import aiohttp
-        import openai
-
         self._answered = False
         self._served: list[str] = []  # the models that the server lists
         self._engine: str | None = None  # what the server is, where it says so
         urls = self.connection.base_url
         self._where = ", ".join(urls)
-        servers = [Server(url, self._client(url)) for url in urls]
-        ill = (openai.InternalServerError, *UNREADABLE)
-        self._lost = (openai.APIConnectionError, aiohttp.ClientError)  # the latter where what answers speaks no HTTP
-        self._pool = ServerPool(servers, self._probe, self._lost, ill)
         at_once = self.connection.concurrency * len(urls)  # which is of one server
+        clients = [open_openai(url, self._key, LONGEST_TEXT, at_once) for url in urls]
+        self._pool = ServerPool([Server(url, client) for url, client in zip(urls, clients, strict=True)], self._probe)
         limits: ServerConnection = self.connection.model_copy(update={"concurrency": at_once})
         return limits
 
@@ -114,11 +104,9 @@ class OpenAIEngine(ServerEngine):
 
     def describe(self) -> Mapping[str, str]:
         """Engine, address and what of the settings is not sent."""
-        import openai
-
         described = {
             "backend": "openai",
-            "sdk": f"openai {openai.__version__}",
+            "client": client_version(),
             "server": self._where,
             "structured_output": self.arguments.structured_output,
         }
@@ -128,24 +116,8 @@ class OpenAIEngine(ServerEngine):
             described["not_sent"] = ", ".join(self.arguments.omit)
         return described
 
-    def _client(self, url: str) -> Any:
-        import openai
-
-        from vibe_harness.backends.remote.transport import client_arguments
-
-        rules = client_arguments(LONGEST_TEXT, self.connection.timeout_s, wait=False)
-        return openai.AsyncOpenAI(
-            base_url=url,
-            api_key=self._key or "none",
-            max_retries=0,
-            timeout=self.connection.timeout_s,
-            # A third less processor time a call than the default.
-            http_client=openai.DefaultAioHttpClient(**rules),
-        )
-
-    def _prepare(self, request: Request) -> dict[str, Any]:
-        """The request's JSON body."""
-        encoded = [base64.b64encode(wav_bytes(wave)).decode("ascii") for wave in pieces_of(request, self.card)]
+    def _body(self, request: Request) -> dict[str, Any]:
+        encoded = self._clips.of(request)
         content: str | list[dict[str, Any]] = request.prompt
         if encoded:
             content = [{"type": "input_audio", "input_audio": {"data": data, "format": "wav"}} for data in encoded]
@@ -167,109 +139,85 @@ class OpenAIEngine(ServerEngine):
             body["response_format"] = {"type": "json_object"}
         return {**body, **self.arguments.extra_body}
 
-    async def _send(self, request: Request, prepared: dict[str, Any]) -> Response:
-        import openai
-
-        started = time.monotonic()
-        try:
-            reply = await self._pool.send(lambda client: self._post(client, prepared))
-        except openai.APIStatusError as error:
-            return self._refusal(request, error)
-        except openai.APITimeoutError:
-            raise CallFailed(f"no answer within {self.connection.timeout_s:g} s", again=True) from None
-        except (*self._lost, *UNREADABLE) as error:
-            if isinstance(cause_of(error), ReplyRefused):  # the first versions of the SDK take it for a lost connection
-                raise CallFailed(words_of(error, self._key)) from None
-            if isinstance(error, UNREADABLE):
-                raise CallFailed(f"the server's reply is not JSON: {error}") from None
-            raise CallFailed(f"the connection failed: {words_of(error, self._key)}", again=True) from None
-        response = read_reply(request.id, reply, time.monotonic() - started)
+    async def _send(self, request: Request, prepared: bytes) -> Response:
+        response = await self._pool.send(lambda client: self._ask(client, request, prepared))
         self._answered = self._answered or response.outcome is not Outcome.ERROR
         return response
 
-    async def _post(self, client: Any, body: Mapping[str, Any]) -> Any:
-        """The decoded reply. Raises ValueError where it is no JSON, such as the page of a proxy."""
-        # Not client.chat.completions.create, which walks the whole body and builds typed objects without checking
-        # them: that took half of the processor time, and a malformed reply passed.
-        reply = await client.post("/chat/completions", cast_to=object, body=body)
-        if isinstance(reply, str):
-            raise ValueError(f"it begins with {hidden(reply, self._key)[:60]!r}")
-        return reply
+    async def _ask(self, client: HttpClient, request: Request, body: bytes) -> Response:
+        started = time.monotonic()
+        reply = await client.send("POST", "/chat/completions", self.connection.timeout_s, body)
+        answer = reply.json(self._key) if reply.status == 200 else reply.json_or_none()
+        error = error_in(answer)
+        if reply.status == 200 and error is None:
+            return read_reply(request.id, answer, time.monotonic() - started, request.generation.max_tokens)
+        status = reply.status
+        if status == 200 and error is not None:  # an error may come under a status of success, with its own within
+            status = error[0] or status
+        return self._refusal(request, status, reply, answer)
 
-    def _refusal(self, request: Request, error: Any) -> Response:
+    def _refusal(self, request: Request, status: int, reply: Reply, body: Any) -> Response:
         """What an HTTP error means: for this request, for its next try, or for all requests."""
-        status, said = error.status_code, hidden(_said(error), self._key)
+        said = hidden(words_of(body, reply.body), self._key)
+        error = error_in(body)
+        code = error[1] if error else ""
         if status == 401 or (status == 403 and not self._answered):
             raise EngineError(self._key_trouble(status, said))
         if 300 <= status < 400:
-            raise sent_on(self._where, error.response.headers, self._key)
-        if status == 402 or error.code == "insufficient_quota":
+            raise sent_on(self._where, reply.headers, self._key)
+        if status == 402 or code == "insufficient_quota":
             raise EngineError(f"{self._where}: the account has no credit left: {said}")
         if status == 404:
             raise EngineError(self._no_such_model(said))
-        if error.code in ("content_filter", "content_policy_violation"):
-            return Response(request.id, Outcome.BLOCKED, finish_reason=error.code, error=said)
-        raise CallFailed(
-            f"HTTP {status}: {said}",
-            again=status in (408, 409, 425, 429) or (status >= 500 and status != 501),
-            crowded=status in (429, 503),
-            wait_s=asked_wait(error.response.headers),
-        )
+        if code in ("content_filter", "content_policy_violation"):
+            return Response(request.id, Outcome.BLOCKED, finish_reason=code, error=said)
+        raise failure_of(status, said, reply.headers, body)
 
     async def _find(self) -> None:
-        import openai
-
         try:
             await self._pool.open()
-        except (*self._lost, openai.InternalServerError) as error:
+        except CallFailed as failure:
             where = self._in_card("base_url=http://HOST:PORT/v1")
             raise EngineError(
-                f"no server answers at {self._where} ({words_of(error, self._key)}): start it, or name another {where}"
+                f"no server answers at {self._where} ({hidden(str(failure), self._key)}): start it, or name another "
+                f"{where}"
             ) from None
 
     async def _probe(self, server: Server) -> str:
         """Find a server, and the model in its list where it has one, before its first request; what it says it is."""
-        import openai
-
-        try:
-            reply = await self._get(server, "/models")
-        except openai.AuthenticationError as error:
-            raise EngineError(self._key_trouble(401, hidden(_said(error), self._key))) from None
-        except openai.InternalServerError:
-            if len(self.connection.base_url) > 1:  # the others do its work until it is well
-                raise
-            return ""
-        except (openai.APIStatusError, *UNREADABLE):
-            return ""  # a server without this list: the first request will tell
-        rows = reply.get("data") if isinstance(reply, dict) else None
-        rows = [
-            row
-            for row in (rows if isinstance(rows, list) else [])
-            if isinstance(row, dict) and isinstance(row.get("id"), str)
-        ]
+        rows = await self._listed(server)
         self._served = [row["id"] for row in rows]
         known = {name.removeprefix("models/") for name in self._served} | set(self._served)
         if rows and self.card.id not in known and not any("*" in name for name in known):
             raise EngineError(self._no_such_model())
         if any(row.get("owned_by") == "vllm" for row in rows):
             self._engine = await self._vllm_version(server)
-        row: dict[str, Any] = next((row for row in rows if row["id"] == self.card.id), {})
-        about = [
-            hidden(str(row[name]), self._key) for name in ("id", "root", "max_model_len") if row.get(name) is not None
-        ]
+        about = [hidden(one, self._key) for one in _about(rows, self.card.id)]
         return ", ".join([*about, *([self._engine] if self._engine else [])])
 
-    async def _vllm_version(self, server: Server) -> str:
-        import openai
-
+    async def _listed(self, server: Server) -> list[dict[str, Any]]:
+        """The models that a server lists; none where it has no list: the first request tells."""
         try:
-            about = await self._get(server, f"{server.url.removesuffix('/v1')}/version")
-        except (openai.APIError, *UNREADABLE):
-            return "vllm"  # behind a proxy that passes on the API alone
-        return hidden(f"vllm {about.get('version')}", self._key) if isinstance(about, dict) else "vllm"
+            reply = await server.client.send("GET", "/models", PROBE_TIMEOUT_S)
+        except ConnectionFailed:
+            raise
+        except CallFailed:  # a list that cannot be read
+            return []
+        body = reply.json_or_none()
+        said = hidden(words_of(body, reply.body), self._key)
+        if reply.status == 401:
+            raise EngineError(self._key_trouble(401, said))
+        if reply.status >= 500 and len(self.connection.base_url) > 1:  # the others do its work until it is well
+            raise failure_of(reply.status, said, reply.headers, None)
+        return _rows(body) if reply.status == 200 else []
 
-    async def _get(self, server: Server, path: str) -> Any:
-        return await server.client.get(path, cast_to=object, options={"timeout": PROBE_TIMEOUT_S, "max_retries": 1})
+    async def _vllm_version(self, server: Server) -> str:
+        try:
+            reply = await server.client.send("GET", f"{server.url.removesuffix('/v1')}/version", PROBE_TIMEOUT_S)
+        except CallFailed:
+            return "vllm"  # behind a proxy that passes on the API alone
+        about = reply.json_or_none() if reply.status == 200 else None
+        return hidden(f"vllm {about.get('version')}", self._key) if isinstance(about, dict) else "vllm"
 
     def _key_trouble(self, status: int, said: str) -> str:
         variable = self.connection.api_key_env
@@ -287,8 +235,17 @@ class OpenAIEngine(ServerEngine):
         return f"in the card '{self.card.model}' (for the model that is asked, --model-args {setting} does it too)"
 
 
-def _said(error: Any) -> str:
-    """An HTTP error's own words."""
-    body = error.body
-    message = body.get("message") or body.get("detail") if isinstance(body, dict) else None
-    return str(message or error.message)
+def _rows(listed: object) -> list[dict[str, Any]]:
+    """The models of a list, those with a name."""
+    rows = members(listed).get("data")
+    return [
+        row
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict) and isinstance(row.get("id"), str)
+    ]
+
+
+def _about(rows: list[dict[str, Any]], model: str) -> list[str]:
+    """What a list says of a model."""
+    row: dict[str, Any] = next((row for row in rows if row["id"] == model), {})
+    return [str(row[name]) for name in ("id", "root", "max_model_len") if row.get(name) is not None]

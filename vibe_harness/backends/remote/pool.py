@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from vibe_harness.backends.remote.call_failed import CallFailed, Refusal
+from vibe_harness.backends.remote.http_client import ConnectionFailed, HttpClient
 from vibe_harness.errors import EngineError
 
 T = TypeVar("T")
@@ -23,7 +25,7 @@ class Server:
     """One address, and how it has done so far."""
 
     url: str
-    client: Any  # openai.AsyncOpenAI
+    client: HttpClient
     under_way: int = 0
     pause_s: float = field(default_factory=lambda: FIRST_PAUSE_S)
     failed: int = 0  # calls in a row that it answered with a fault of its own
@@ -35,47 +37,38 @@ class ServerPool:
     """Gives each call to the server with the fewest calls under way, so that a fast one is given more.
 
     identify: what a server says that it is, asked before it is used and whenever it comes back, since it may have
-    been started anew with other weights. Raises `lost` where it cannot be reached, `ill` where it has a fault.
-    lost, ill: what a call raises where its server is gone, and where it answers with a fault of its own.
+    been started anew with other weights. Raises CallFailed where it cannot be reached or has a fault.
     """
 
-    def __init__(
-        self,
-        servers: Sequence[Server],
-        identify: Callable[[Server], Awaitable[str]],
-        lost: tuple[type[Exception], ...],
-        ill: tuple[type[Exception], ...],
-    ) -> None:
+    def __init__(self, servers: Sequence[Server], identify: Callable[[Server], Awaitable[str]]) -> None:
         self._servers = servers
         self._identify = identify
-        self._ill = ill
-        self._bad = (*lost, *ill)
-        self._gone: tuple[type[BaseException], ...] = (*lost, asyncio.CancelledError)  # which a call is that takes long
         self._identity: tuple[str, str] | None = None  # of the first that answered: what it is, its address
 
     async def open(self) -> None:
-        """Ask every server what it is. Raises EngineError where two differ, `lost` or `ill` where none answers."""
-        failure: Exception | None = None
+        """Ask every server what it is. Raises EngineError where two differ, CallFailed where none answers."""
+        failure: CallFailed | None = None
         for server in self._servers:
             try:
                 await self._check(server)
-            except self._bad as error:
+            except CallFailed as error:
                 self._leave_out(server)
                 failure = error
         if self._identity is None and failure is not None:
             raise failure
 
-    async def send(self, call: Callable[[Any], Awaitable[T]]) -> T:
+    async def send(self, call: Callable[[HttpClient], Awaitable[T]]) -> T:
         """What one call comes to, given a client. Its server is left out for a while where the call finds it gone."""
         server = await self._next()
         server.under_way += 1
         try:
             reply = await call(server.client)
-        except self._gone:
+        except ConnectionFailed:
             self._failed(server, gone=True)
             raise
-        except self._ill:
-            self._failed(server, gone=False)
+        except CallFailed as failure:
+            if failure.retry and failure.refusal is not Refusal.RATE:
+                self._failed(server, gone=False)
             raise
         finally:
             server.under_way -= 1
@@ -97,8 +90,11 @@ class ServerPool:
         server.pause_s = min(2 * server.pause_s, LONGEST_PAUSE_S)
 
     async def _next(self) -> Server:
-        """The server with the fewest calls under way, of those that are in use or come back; waits where none is."""
-        while True:
+        """The server with the fewest calls under way, of those that are in use or come back.
+
+        Raises CallFailed where none is in use, after having waited for the first that is to be tried again.
+        """
+        for last in (False, True):
             now = asyncio.get_running_loop().time()
             for server in self._servers:
                 if server.out_until is not None and server.out_until <= now and not server.tried.locked():
@@ -106,14 +102,16 @@ class ServerPool:
             in_use = [server for server in self._servers if server.out_until is None]
             if in_use:
                 return min(in_use, key=lambda server: server.under_way)
-            back = min(server.out_until for server in self._servers if server.out_until is not None)
-            await asyncio.sleep(max(0.05, back - now))
+            if not last:
+                back = min(server.out_until for server in self._servers if server.out_until is not None)
+                await asyncio.sleep(max(0.05, back - now))
+        raise CallFailed("none of the servers answers", retry=True)
 
     async def _try_again(self, server: Server) -> None:
         async with server.tried:
             try:
                 await self._check(server)
-            except self._bad:
+            except CallFailed:
                 self._leave_out(server)
             else:
                 server.out_until = None

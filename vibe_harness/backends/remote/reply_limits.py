@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Mapping
 
 from vibe_harness.backends.remote.api_keys import hidden
 from vibe_harness.errors import EngineError
@@ -11,46 +11,13 @@ from vibe_harness.records import Outcome, Response
 
 LONGEST_TEXT = 8 << 20  # bytes: an answer of 100,000 tokens, escaped and told twice, is 3 MB; a list of all models 1
 LONGEST_SPEECH = 64 << 20  # bytes: a quarter of an hour at 24 kHz, in base64
-GOOGLE = "https://generativelanguage.googleapis.com"  # where Gemini's API is
 MOST_TOKENS = 10**9  # of one request: a thousand times what the longest contexts hold, and far from what overflows
 
 
-class ReplyRefused(ValueError):
-    """A reply that is not read: longer than any that was asked for, or compressed in a way that is not unpacked."""
-
-
-UNREADABLE = (
-    ValueError,
-    RecursionError,
-)  # reading a body raises: no JSON, no UTF-8, a number too long, nested too deep; or a reply that is refused
-MISREAD = (*UNREADABLE, AttributeError, TypeError)  # Google's SDK besides, where a field is of another kind
-
-
-def cause_of(error: BaseException) -> BaseException:
-    """What an SDK's error stands for: the first of its causes."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def words_of(error: BaseException, key: str | None) -> str:
-    """The words of what an SDK's error stands for, in one short line, without the key."""
-    cause = cause_of(error)
-    return hidden(str(cause) or type(cause).__name__, key)
-
-
-def sent_on(where: str, headers: Any, key: str | None) -> EngineError:
+def sent_on(where: str, headers: Mapping[str, str], key: str | None) -> EngineError:
     """What a redirect means: nothing is answered at this address."""
-    there = hidden(headers.get("location", "elsewhere"), key)
+    there = hidden(headers.get("Location", "elsewhere"), key)
     return EngineError(f"{where} sends on to {there}: name that address, if clips may go there")
-
-
-def failed(where: str, what: str, error: Any, key: str | None) -> EngineError:
-    """What an SDK's error means where one failure ends the work: who gave no `what`, and why."""
-    response = getattr(error, "response", None)
-    if response is not None and 300 <= response.status_code < 400:
-        return sent_on(where, response.headers, key)
-    return EngineError(f"{where}: no {what}: {words_of(error, key)}")
 
 
 def costs_untold(response: Response) -> bool:
@@ -65,3 +32,13 @@ def told_tokens(count: object) -> int | None:
         return count
     warnings.warn("the server told a count of tokens that is none: kept as not told", stacklevel=2)
     return None
+
+
+def members(value: object) -> Mapping[str, object]:
+    """The members of a JSON object; none where the value is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def word(value: object) -> str | None:
+    """The value where it is a string."""
+    return value if isinstance(value, str) else None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support import SHARED
 from vibe_harness.report.board import build_board
-from vibe_harness.report.published import published_beside, published_blocks
+from vibe_harness.report.published_figures import published_beside, published_blocks
 from vibe_harness.report.relations import task_relations
 
 # Typed off Table 1: the highest and the lowest of each column.

@@ -51,7 +51,7 @@ class Echo:
 class EchoEngine(ChildEngine):
     Arguments = Options
     Connection = Options
-    inside = "tests.backends.test_child:Echo"
+    inside = "tests.backends.local.test_subprocess_engine:Echo"
     packages = ("numpy",)
     extra = "echo"
     ahead = 4

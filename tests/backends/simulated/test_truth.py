@@ -88,7 +88,7 @@ def test_the_same_request_gets_the_same_answer_in_another_process_and_order():
     card, tasks, clips = material("story")
     here = {request.id: response.text for request, response in responses(card, tasks, clips[:6], seed=3)}
     program = (
-        "from tests.backends.test_simulated import material, responses\n"
+        "from tests.backends.simulated.test_truth import material, responses\n"
         "card, tasks, clips = material('story')\n"
         "for one in responses(card, tasks, clips[5::-1], seed=3): print(repr((one[0].id, one[1].text)))"
     )

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.cards.schema import Attribute
-from vibe_harness.extraction.schema import answer_schema
+from vibe_harness.extraction.answer_schema import answer_schema
 
 ATTRIBUTES = {
     "job": Attribute(values="open"),

@@ -1,0 +1,190 @@
+"""The one HTTP client of the package: it asks the address that was named alone, and bounds every reply.
+
+aiohttp is imported when a server is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import urllib.request
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from vibe_harness.backends.remote.api_keys import hidden
+from vibe_harness.backends.remote.call_failed import CallFailed
+from vibe_harness.errors import UserError
+
+if TYPE_CHECKING:
+    import aiohttp
+
+PACKED = frozenset({"gzip", "x-gzip", "deflate"})  # encodings of a reply that are unpacked
+PIECE = 1 << 20  # bytes that are unpacked at a time
+IDLE_S = 4.0  # a connection that idles longer is opened anew: servers close theirs after 5 s, without a word
+UNREADABLE = (ValueError, RecursionError)  # what json.loads raises: no JSON, no UTF-8, or nested too deep
+
+
+class ConnectionFailed(CallFailed):
+    """No reply came: the server cannot be reached, closed the connection, took too long, or does not speak HTTP."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retry=True)
+
+
+class ReplyRefused(CallFailed):
+    """A reply that is not read: longer than any that was asked for, or compressed in a way that is not unpacked."""
+
+
+class NotJson(CallFailed):
+    """A reply that is no JSON: cut, garbled, or the page of a proxy. Another try may get a whole one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole reply. body: unpacked."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self, key: str | None) -> Any:
+        """The decoded body, whatever content type it is given. key: is not repeated. Raises NotJson."""
+        try:
+            return json.loads(self.body.decode("utf-8"))
+        except UNREADABLE as error:
+            begins = hidden(self.body[:300].decode("utf-8", "replace"), key)[:60]
+            raise NotJson(f"the server's reply is not JSON ({error}): it begins with {begins!r}", retry=True) from None
+
+    def json_or_none(self) -> Any:
+        """The decoded body; None where it is no JSON, as that of an error may be."""
+        try:
+            return json.loads(self.body.decode("utf-8"))
+        except UNREADABLE:
+            return None
+
+
+class HttpClient:
+    """Calls to one server. Connections are kept open between them.
+
+    Redirects are not followed, so that a key and a clip go to no other host. Every call has one limit of time, from the
+    name lookup to the last byte. A reply is asked for as it is; one that a proxy compresses all the same is unpacked
+    piece by piece, since a few kB may stand for gigabytes. Proxies and certificates are those of the environment
+    (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE, SSL_CERT_DIR).
+    """
+
+    def __init__(self, base_url: str, headers: Mapping[str, str], longest: int, connections: int = 0) -> None:
+        """longest: bytes of a reply, as it comes and unpacked. connections: most at one time; 0 for no limit."""
+        self.base_url = base_url.rstrip("/")
+        self._headers = {"Accept-Encoding": "identity", **headers}
+        self._longest = longest
+        self._connections = connections
+        self._proxy = proxy_for(self.base_url)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(
+        self, method: str, path: str, timeout_s: float, body: bytes | aiohttp.FormData | None = None
+    ) -> Reply:
+        """The reply to one call, whatever its status.
+
+        path: below the base address, or a whole address. body: JSON, or a form. Raises ConnectionFailed where no reply
+        came within `timeout_s`, ReplyRefused for one that is not read.
+        """
+        import aiohttp
+
+        session = self._session or self._open()
+        url = path if "://" in path else self.base_url + path
+        data: Any = body
+        if isinstance(body, bytes):  # sent in pieces, so that a long clip does not hold up the other calls
+            data = aiohttp.BytesIOPayload(io.BytesIO(body), content_type="application/json")
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                session.request(method, url, data=data, allow_redirects=False, proxy=self._proxy) as reply,
+            ):
+                return Reply(reply.status, reply.headers, await self._whole(reply))
+        except TimeoutError:
+            raise ConnectionFailed(f"no answer within {timeout_s:g} s") from None
+        except aiohttp.ClientConnectorError as error:
+            raise ConnectionFailed(f"the connection failed: {_words(error)}") from None
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, aiohttp.ClientOSError, OSError) as error:
+            raise ConnectionFailed(f"the server closed the connection before its reply was whole: {_words(error)}"
+                                   ) from None  # fmt: skip
+        except (aiohttp.ClientError, ValueError) as error:
+            raise ConnectionFailed(f"the server's reply is not HTTP: {_words(error)}") from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=IDLE_S),
+            headers=self._headers,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+        )
+        return self._session
+
+    async def _whole(self, reply: aiohttp.ClientResponse) -> bytes:
+        encoding = reply.headers.get("Content-Encoding", "").strip().lower()
+        if encoding not in ("", "identity", *PACKED):
+            raise ReplyRefused(f"the reply is compressed ({encoding[:40]}), although it was asked for as it is")
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32) if encoding in PACKED else None  # tells gzip apart
+        came, whole = 0, bytearray()
+        async for chunk in reply.content.iter_any():
+            came += len(chunk)
+            for piece in _unpacked(unpacker, chunk) if unpacker else (chunk,):
+                whole += piece
+                if max(came, len(whole)) > self._longest:
+                    most = self._longest >> 20
+                    raise ReplyRefused(f"the reply is longer than {most} MiB and was not read to its end")
+        if unpacker and came and (not unpacker.eof or unpacker.unused_data):
+            raise CallFailed("the reply, which is compressed, does not end where it should", retry=True)
+        return bytes(whole)
+
+
+def _unpacked(unpacker: Any, chunk: bytes) -> Iterator[bytes]:
+    """What a chunk stands for, piece by piece. unpacker: of zlib."""
+    piece = chunk
+    while piece:
+        try:
+            piece = unpacker.decompress(chunk, PIECE)
+        except zlib.error as error:
+            raise CallFailed(f"the reply cannot be unpacked: {error}", retry=True) from None
+        chunk = unpacker.unconsumed_tail
+        yield piece
+
+
+def _words(error: BaseException) -> str:
+    """The error's own words in one short line."""
+    return hidden(str(error) or type(error).__name__, None)
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address. Raises UserError for one that does not speak HTTP."""
+    parts = urlsplit(url)
+    if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if urlsplit(proxy).scheme not in ("http", "https"):
+        raise UserError(f"the proxy for {url} ({urlsplit(proxy).scheme}://) does not speak HTTP: set HTTPS_PROXY anew")
+    return proxy
+
+
+def client_version() -> str:
+    """The client's name and version, for the record of a run."""
+    import aiohttp
+
+    return f"aiohttp {aiohttp.__version__}"
