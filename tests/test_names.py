@@ -18,7 +18,6 @@ SAME_ROLE = {
     "server.py": "an HTTP server: the models', and the judges' page",
     "observe.py": "extraction/ makes the observations of one response, pipeline/ those of a run",
     "prepare.py": "what a command does before its work: a corpus, a run",
-    "published.py": "what was published: test designs in metrics/, figures in report/",
     "run_check.py": "cli/ calls the module of the same name in analysis/",
     "compare.py": "cli/ calls the module of the same name in analysis/",
     "leaderboard.py": "cli/ calls the module of the same name in report/",

@@ -114,7 +114,7 @@ def test_letters_that_the_model_would_not_begin_with_are_told(tmp_path: Path, wo
     )  # 16 answers, limit 10 %
     for task in results.tasks:
         said = [one for one in task.warnings if "would more probably begin with something other than a letter" in one]
-        assert bool(said) is warned and (not warned or (said[0].startswith("choice: for 12%") and not task.reliable))
+        assert bool(said) is warned and (not warned or (said[0].startswith("choice: 12%") and not task.reliable))
 
 
 @pytest.mark.parametrize("likelihoods", [[-1.0], {"A": "x"}, {"A": None}, {"A": float("nan")}, {"A": 1e9}])
