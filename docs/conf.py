@@ -13,7 +13,7 @@ project = "vibe-harness"
 version = release = version_of("vibe-harness")
 copyright = "the contributors of vibe-harness, Apache-2.0"
 extensions = ["myst_parser"]
-myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4  # so that links to headings are checked
 smartquotes = False  # code in prose stays as it is
 html_theme = "furo"

@@ -1,4 +1,4 @@
-"""The harness from Python: what the verbs of the command line do, with typed results."""
+"""The Python interface: the commands of the command line as functions with typed results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Returned = TypeVar("Returned")
 def _with_parameters_of(
     config: Callable[Parameters, RunConfig],
 ) -> Callable[[Callable[[RunConfig], Returned]], Callable[Parameters, Returned]]:
-    """A function of a RunConfig as one that takes the parameters of RunConfig itself, types and defaults included."""
+    """Decorator: the function takes the parameters of RunConfig, with types and defaults, instead of a RunConfig."""
 
     def decorate(function: Callable[[RunConfig], Returned]) -> Callable[Parameters, Returned]:
         @functools.wraps(function)
@@ -60,13 +60,13 @@ def _with_parameters_of(
 
 @_with_parameters_of(RunConfig)
 def evaluate(config: RunConfig) -> list[Results]:
-    """Ask a model with recordings, read its answers and score them; goes on from what an earlier call left on disk.
+    """Run tasks on a model and score its answers. Resumes an earlier run in the same folder.
 
-    The arguments are the options of `vibe-harness run` by the same names, and `progress`; `RunConfig` has them all.
-    Returns the results of each corpus: one where `corpus` is given or the model's card names one, else one for each
-    corpus at hand that the tasks are meant for.
+    The arguments are the options of `vibe-harness run`, under the same names, and `progress`; see `RunConfig`. Returns
+    one result for each corpus: one if `corpus` is given or set in the model card, otherwise one for each available
+    corpus that the task cards list.
 
-    Raises UserError for a mistake in what was asked, and EngineError where an engine fails.
+    Raises UserError for invalid arguments, and EngineError if an engine fails.
     """
     progress = config.progress or Progress()
     return list(run_all(prepare(config, progress, to_run=True), progress))
@@ -75,14 +75,14 @@ def evaluate(config: RunConfig) -> list[Results]:
 def run_study(
     study: str | Path, output_path: str | Path | None = None, progress: Progress | None = None
 ) -> list[CellProgress]:
-    """Run what is missing of the study in a file, as `vibe-harness study` does. Returns how far each cell has come."""
+    """Run the unfinished cells of a study file, as `vibe-harness study` does. Returns the progress of each cell."""
     from vibe_harness.studies.study import cells_of, progress_of, read_study
     from vibe_harness.studies.study_folder import StudyFolder, run_cells
 
-    asked = read_study(Path(study))
-    output = Path(output_path) if output_path else Path("runs") / asked.study
-    folder = StudyFolder(output, asked)
-    cells = cells_of(asked, output)
+    card = read_study(Path(study))
+    output = Path(output_path) if output_path else Path("runs") / card.study
+    folder = StudyFolder(output, card)
+    cells = cells_of(card, output)
     run_cells(cells, folder, progress or Progress())
     failures = folder.failures()
     return [progress_of(cell, failures) for cell in cells]
@@ -99,10 +99,10 @@ def score(
     trust_remote_code: bool = False,
     progress: Progress | None = None,
 ) -> Results:
-    """Score the run folder `run` again, without a model; the scores replace those in its results.json, and its page.
+    """Score a run folder again, without a model. Replaces results.json, and the page if there is one.
 
-    The arguments are the options of `vibe-harness score`; what is None is as the run was scored before. Raises
-    UserError for what is no finished run.
+    The arguments are the options of `vibe-harness score`. None means the setting of the previous scoring. Raises
+    UserError if `run` is not a finished run.
     """
     folder = RunFolder(Path(run))
     folder.record()  # a folder that is no run is told first
@@ -124,7 +124,7 @@ def score(
 
 
 def observations(run: str | Path) -> pd.DataFrame:
-    """What every answer of a run says: one row for each response and attribute, groups in columns group_NAME."""
+    """The observations of a run: one row for each response and attribute, with groups in columns group_NAME."""
     import pandas as pd
 
     folder = RunFolder(Path(run))
@@ -147,7 +147,7 @@ def write_report(
     figures: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Write the page of a run, by default report.html in its folder, and figures into a folder. Returns the page."""
+    """Write the page of a run (default: report.html in its folder), and figures into a folder. Returns the page."""
     from vibe_harness.report.run_page import write_run_page
 
     folder = RunFolder(Path(run))
@@ -170,10 +170,10 @@ def write_leaderboard(
     include_answers: bool = False,
     progress: Progress | None = None,
 ) -> Path:
-    """Set run folders beside one another, as a folder of pages; returns the first page.
+    """Write a leaderboard of run folders as a folder of pages. Returns the first page.
 
-    The arguments are the options of `vibe-harness leaderboard`. A run that cannot be shown is left out, and the pages
-    say so. Raises UserError where there is nothing to show.
+    The arguments are the options of `vibe-harness leaderboard`. Runs that cannot be shown are left out and listed on
+    the pages. Raises UserError if no run can be shown.
     """
     from vibe_harness.report.leaderboard import make_leaderboard
 
@@ -194,7 +194,7 @@ def compare(
 
 
 def check_run(run: str | Path, *, trust_remote_code: bool = False, progress: Progress | None = None) -> RunCheck:
-    """Whether a run folder is whole; see `vibe_harness.analysis.run_check.check_run`."""
+    """Check that a run folder is complete and unchanged; see `vibe_harness.analysis.run_check.check_run`."""
     from vibe_harness.analysis import run_check
 
     return run_check.check_run(RunFolder(Path(run)), progress, trust_remote_code=trust_remote_code)
@@ -213,7 +213,7 @@ def power(
     seed: int = 0,
     include_path: Sequence[str | Path] = (),
 ) -> dict[str, Power]:
-    """Task -> the smallest nTVD that a corpus can show for it; the arguments are those of `vibe-harness power`."""
+    """Task -> smallest nTVD that a corpus can detect; the arguments are the options of `vibe-harness power`."""
     from vibe_harness.corpora.manifest import Corpus
     from vibe_harness.planning.power import task_power
 
@@ -228,7 +228,7 @@ def power(
 
 
 def check_tasks(asked: Sequence[str | Path], include_path: Sequence[str | Path] = ()) -> list[CheckedTask]:
-    """What a run with task cards would trip over; see `vibe_harness.authoring.checking.check_tasks`."""
+    """Check task cards; see `vibe_harness.authoring.checking.check_tasks`."""
     from vibe_harness.authoring import checking
 
     return checking.check_tasks(
@@ -237,7 +237,7 @@ def check_tasks(asked: Sequence[str | Path], include_path: Sequence[str | Path] 
 
 
 def list_tasks(patterns: Sequence[str] = ("*",), include_path: Sequence[str | Path] = ()) -> list[Task]:
-    """The tasks that names, globs or card files stand for; all that there are by default."""
+    """The tasks that match names, globs or card files; all tasks by default."""
     return _index(include_path).tasks(_several(patterns))
 
 
@@ -248,14 +248,14 @@ def list_models(include_path: Sequence[str | Path] = ()) -> list[ModelCard]:
 
 
 def list_corpora() -> list[str]:
-    """Names of the corpora at hand: prepared, or brought along."""
+    """Names of the available corpora: prepared ones and built-in ones."""
     from vibe_harness.corpora.registry import corpus_manifests
 
     return sorted(corpus_manifests())
 
 
 def load_corpus(name_or_path: str | Path) -> Corpus:
-    """The corpus of that name, manifest or folder: its clips with speakers and groups."""
+    """Load a corpus by name, manifest or folder: its clips with speakers and groups."""
     from vibe_harness.corpora.registry import find_corpus
 
     return find_corpus(str(name_or_path))
@@ -274,7 +274,7 @@ def prepare_corpus(name: str, source: str | Path | None = None, output: str | Pa
 
 
 def check_corpus(name_or_path: str | Path) -> list[tuple[Clip, CheckedAudio | BadAudio]]:
-    """Every clip of a corpus, a manifest or a folder of audio with what decoding it showed."""
+    """Decode every clip of a corpus, a manifest or a folder of audio. Returns each clip with the result."""
     from vibe_harness.corpora.audio.check import check_clips
     from vibe_harness.corpora.registry import find_audio
 
@@ -283,7 +283,7 @@ def check_corpus(name_or_path: str | Path) -> list[tuple[Clip, CheckedAudio | Ba
 
 
 def new_card(kind: str, name: str | Path, folder: str | Path = ".") -> list[Path]:
-    """Write a skeleton to fill in, never over a file: kind is "task", "model" or "corpus" (name is then its folder)."""
+    """Write a skeleton to fill in; never overwrites a file. kind: "task", "model" or "corpus" (name is its folder)."""
     from vibe_harness.authoring import skeletons
 
     if kind == "corpus":
@@ -295,7 +295,7 @@ def new_card(kind: str, name: str | Path, folder: str | Path = ".") -> list[Path
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of task, model or corpus cards, or of results: kind is one of these words."""
+    """The JSON Schema of a kind of file: "task", "model", "corpus" or "results"."""
     from vibe_harness.cards.schema import Card, TaskCard, card_schema
     from vibe_harness.corpora.card import CorpusCard
     from vibe_harness.store.results import json_schema
@@ -316,9 +316,10 @@ def sample_responses(
     include_path: Sequence[str | Path] = (),
     progress: Progress | None = None,
 ) -> tuple[Sample, Sequence[str]]:
-    """Draw responses of finished runs for people to judge, into a folder with a sheet; and what is to be said of it.
+    """Draw responses of finished runs for people to judge. Writes them into a folder, with a spreadsheet.
 
-    The arguments are the options of `vibe-harness validate-extraction sample`. The page is served by its `judge`.
+    The arguments are the options of `vibe-harness validate-extraction sample`. Returns the sample and notes on it.
+    `vibe-harness validate-extraction judge` serves the page for judging.
     """
     from vibe_harness.validation.drawing import draw
     from vibe_harness.validation.sample import write_sample
@@ -339,10 +340,10 @@ def sample_responses(
 def score_judgments(
     folder: str | Path, *, judges: Sequence[str] = (), resamples: int = 10_000, seed: int = 0
 ) -> tuple[Validation, Sequence[str]]:
-    """How often judges agree with the extractor of a sample, kept there and beside every run in it.
+    """Compute how often judges agree with the extractor. Writes it into the sample's folder and its run folders.
 
-    A page in the folder of such a run is written anew. Returns the agreement, and why something could not be kept or
-    written. The arguments are those of `validate-extraction score`.
+    Pages of these runs are written again. Returns the agreement, and messages about what could not be written. The
+    arguments are the options of `vibe-harness validate-extraction score`.
     """
     from vibe_harness.registry import did_you_mean
     from vibe_harness.validation.judgments import judges_of
@@ -373,7 +374,7 @@ def score_judgments(
 def make_speech_set(
     card: str | Path, output: str | Path, include_path: Sequence[str | Path] = (), progress: Progress | None = None
 ) -> BuiltSpeechSet:
-    """Make a spoken question set from text by a card, as `vibe-harness speech-set` does; goes on in `output`."""
+    """Make a spoken question set from text, as `vibe-harness speech-set` does. Resumes what is in `output`."""
     from vibe_harness.speech_sets.building import build
     from vibe_harness.speech_sets.card import load_speech_set
 
@@ -389,5 +390,5 @@ def _paths(given: Sequence[str | Path] | Path) -> list[Path]:
 
 
 def _several(given: Sequence[str]) -> list[str]:
-    """Where several words may be given, one alone is no list of its letters."""
+    """Accept a single string where a list is expected, and do not split it into characters."""
     return [given] if isinstance(given, str) else list(given)

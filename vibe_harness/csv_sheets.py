@@ -1,4 +1,4 @@
-"""Cells of the sheets that people fill in with a spreadsheet."""
+"""Read and write CSV sheets that people fill in with a spreadsheet program."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def inert_row(cells: Iterable[object]) -> list[object]:
 
 
 def filled_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Each row of a sheet with its place (file and line); none where there is no such file.
+    """Yield the location (file and line) and the cells of each row; nothing if there is no such file.
 
-    Raises UserError for what is no CSV in UTF-8, or a row that lacks one of the columns.
+    Raises UserError if the file is not CSV in UTF-8, or a row lacks one of the columns.
     """
     if not path.exists():
         return

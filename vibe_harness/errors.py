@@ -1,28 +1,28 @@
-"""The two ways a command ends badly: the user's mistake (exit 2) and the engine's failure (exit 3)."""
+"""Exceptions: mistakes of the user (exit code 2) and failures of an engine (exit code 3)."""
 
 from typing import Any
 
 
 class HarnessError(Exception):
-    """A failure that is told to a person in one message: what happened, where, and what to do about it."""
+    """Base class. The message is for people: what happened, where, and what to do."""
 
     exit_code: int
 
 
 class UserError(HarnessError):
-    """Something the user asked for cannot be done as asked: a bad card, a missing file, an unknown name."""
+    """The request of the user cannot be carried out: an invalid card, a missing file, an unknown name."""
 
     exit_code = 2
 
 
 class EngineError(HarnessError):
-    """A model engine or server failed in a way that no retry mends. What was already answered is kept."""
+    """An engine or server failed and retries did not help. Stored responses are kept."""
 
     exit_code = 3
 
 
 def check_number(name: str, value: Any, *, least: int) -> None:
-    """Raise UserError where `value`, called `name`, is no int of at least `least`; True is none."""
+    """Raise UserError unless `value` is an int of at least `least`. True and False do not count as ints."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         kind = "" if type(value) is int else f" ({type(value).__name__})"
         raise UserError(f"{name}: a whole number of at least {least} is needed, not {value!r}{kind}")

@@ -1,4 +1,4 @@
-"""Where cards, templates and corpora lie: the package's own, and folders that the user adds."""
+"""The folders of the built-in cards, templates and corpora, and of those that other packages add."""
 
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -12,7 +12,7 @@ CARDS_GROUP = "vibe_harness.cards"
 def library_root() -> Path:
     """The folder that holds the built-in tasks/, models/, templates/ and corpora/.
 
-    An installed package carries them as `vibe_harness/library`; in a checkout they stand at the top, for contributors.
+    They are in `vibe_harness/library` in an installed package, and at the top level in a checkout.
     """
     package = Path(__file__).resolve().parent
     packed = package / "library"
@@ -20,11 +20,10 @@ def library_root() -> Path:
 
 
 def package_roots() -> list[Path]:
-    """Folders of cards that other packages add, sorted by entry-point name.
+    """Folders of cards from other packages, sorted by entry-point name.
 
-    An entry point of the group `vibe_harness.cards` names a package whose folder holds tasks/, models/,
-    templates/ or corpora/.
-    The package is found, not imported. Raises UserError where it cannot be found.
+    An entry point of the group `vibe_harness.cards` names a package whose folder contains tasks/, models/, templates/
+    or corpora/. The package is not imported. Raises UserError if it cannot be found.
     """
     roots = []
     for point in sorted(entry_points(group=CARDS_GROUP), key=lambda point: point.name):

@@ -1,4 +1,4 @@
-"""In what form a model meets a clip: as sound, as the corpus's words, or as its own transcription of the sound."""
+"""Modalities: the model gets a clip as audio, as the corpus's text, or as its own transcription of the audio."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _IN_WORDS = 'In place of the recording, here are its words as they were written 
 
 
 def in_words(words: str, prompt: str) -> str:
-    """A task's prompt, with the words of a clip where the clip would be heard."""
+    """A task's prompt with the words of a clip in place of its audio."""
     return _IN_WORDS.format(words=" ".join(words.split()), prompt=prompt)
 
 
 def modality_identity(modality: Modality) -> str:
-    """What of the modality can change an answer: part of every request's id."""
+    """Everything about the modality that can change an answer. It is part of every request id."""
     return f"{modality}\n{TRANSCRIBE}\n{TRANSCRIPTION_TOKENS}\n{_IN_WORDS}" if modality == "cascade" else modality

@@ -1,4 +1,4 @@
-"""Progress of a stage, for a person at a terminal or for nobody."""
+"""Reporting of progress. The base class reports nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ Tick = Callable[[int], None]
 
 
 class Progress:
-    """Counts nothing: for programs. A terminal's progress bar is one of these, in the command line."""
+    """Receives the progress of a run and reports nothing. The command line overrides it with a progress bar."""
 
     @contextmanager
     def stage(self, name: str, total: int) -> Iterator[Tick]:
-        """A stage of `total` steps; call what it gives with the number of steps done."""
+        """Start a stage of `total` steps. Gives a function that takes the number of new steps done."""
         yield lambda steps: None

@@ -1,4 +1,4 @@
-"""The nouns of the harness, frozen and typed. This module imports nothing else of the package."""
+"""The data types that all rooms share, immutable and typed. This module imports nothing from the package."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ GROUP_PREFIX = "group_"
 
 
 class Outcome(StrEnum):
-    """How a request to a model ended. Every request has exactly one outcome; none is ever turned into another."""
+    """How a request to a model ended. Every request has exactly one outcome, which never changes into another."""
 
-    OK = "ok"  # the model wrote an answer and ended it
-    TRUNCATED = "truncated"  # it wrote text and ran into the token limit
-    EMPTY = "empty"  # it ended without any text
-    REFUSED = "refused"  # it declined to do the task
+    OK = "ok"  # the model wrote a complete answer
+    TRUNCATED = "truncated"  # the answer reached the token limit
+    EMPTY = "empty"  # the model wrote no text
+    REFUSED = "refused"  # the model declined the task
     BLOCKED = "blocked"  # a filter of the engine withheld the answer
-    ERROR = "error"  # the call failed; asked again when the run is resumed
+    ERROR = "error"  # the call failed; it is repeated when the run is resumed
 
 
 # How a choice task is answered: by a text that names an option, or by the option whose letter is the likeliest first
@@ -35,13 +35,13 @@ AnswerBy = Literal["generate", "likelihood"]
 
 
 class Reading(StrEnum):
-    """What the extraction of one attribute from one response gave. Only `VALUE` enters a distribution."""
+    """The result of extracting one attribute from one response. Only `VALUE` is counted in distributions."""
 
     VALUE = "value"
-    UNKNOWN = "unknown"  # the response speaks of the attribute without settling it: "unclear", "not stated"
-    NONE = "none"  # the response does not speak of it, or there was no answer to read
-    UNPARSED = "unparsed"  # the extractor's answer could not be read
-    ERROR = "error"  # the extractor's call failed; asked again when the run is resumed
+    UNKNOWN = "unknown"  # the response mentions the attribute but leaves it open: "unclear", "not stated"
+    NONE = "none"  # the response does not mention it, or there was no text to read
+    UNPARSED = "unparsed"  # the extractor's answer could not be parsed
+    ERROR = "error"  # the extractor's call failed; it is repeated when the run is resumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Clip:
     id: str  # unique over corpus, speaker and clip: "CORPUS/SPEAKER/NAME"
     file: str  # path below the corpus folder, with forward slashes
     speaker: str
-    groups: Mapping[str, str]  # every further column: dimension or stratum -> group, "gender" -> "female"
-    text: str | None = None  # what is said
+    groups: Mapping[str, str]  # all other columns of the manifest: dimension -> group, such as "gender" -> "female"
+    text: str | None = None  # transcript
     sentence_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPart:
-    """Further audio of a clip that was checked: a spoken option."""
+    """A further audio file of a checked clip: a spoken option."""
 
     path: Path
     waveform: str  # SHA-256 of the decoded samples
@@ -78,13 +78,13 @@ class CheckedPart:
 
 @dataclass(frozen=True, slots=True)
 class CheckedClip:
-    """A clip that was checked: what it holds once decoded. One whose words alone are asked with is not opened."""
+    """A clip whose audio was checked. In the modality `transcript` the audio is not opened."""
 
     clip: Clip
     path: Path
-    waveform: str  # SHA-256 of the decoded samples; "" where nothing is heard
-    seconds: float  # 0 where nothing is heard
-    parts: Mapping[str, CheckedPart] = field(default_factory=dict)  # by file, of choice tasks whose options are spoken
+    waveform: str  # SHA-256 of the decoded samples; "" if the audio was not opened
+    seconds: float  # 0 if the audio was not opened
+    parts: Mapping[str, CheckedPart] = field(default_factory=dict)  # file -> audio of a spoken option
 
 
 def parts_of(dimension: str) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def parts_of(dimension: str) -> tuple[str, ...]:
 
 
 def group_in(groups: Mapping[str, str], dimension: str) -> str | None:
-    """The group of a clip in a dimension, "female:korean" where it crosses two; None where a column is missing."""
+    """The group of a clip in a dimension ("female:korean" if it crosses two); None if the clip lacks a column."""
     found = [groups.get(name) for name in parts_of(dimension)]
     return None if None in found else ":".join(map(str, found))
 
@@ -133,7 +133,7 @@ class RequestKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to a model: a rendered prompt, with a clip to hear or (for an extractor) without."""
+    """One request to a model: a rendered prompt, with audio or (for an extractor) without."""
 
     id: str  # digest of everything that can change the answer; see planning.plan
     task: str
@@ -141,7 +141,7 @@ class Request:
     clip: str  # Clip.id
     prompt: str
     generation: Generation
-    audio: Callable[[], Waveform] | None = None  # decodes when called, so that nobody holds audio longer than needed
+    audio: Callable[[], Waveform] | None = None  # decodes when called, so that audio is not kept in memory
     schema: Mapping[str, Any] | None = None  # JSON Schema the answer must follow (constrained decoding)
     options: tuple[Option, ...] = ()  # of a choice task, in the order in which they are offered
     answer_by: AnswerBy = "generate"  # likelihood: of the options' labels; see backends.local.likelihood
@@ -168,9 +168,9 @@ class Response:
     request: str  # Request.id
     outcome: Outcome
     text: str = ""
-    finish_reason: str | None = None  # in the engine's own word
-    input_tokens: int | None = None  # those of the clip included
-    audio_tokens: int | None = None  # those of the clip, where the engine counts them apart
+    finish_reason: str | None = None  # as the engine reported it
+    input_tokens: int | None = None  # including those of the clip
+    audio_tokens: int | None = None  # those of the clip, if the engine counts them separately
     output_tokens: int | None = None
     seconds: float | None = None  # from sending to the last token
     served_model: str | None = None  # model name and version as the engine reported it
@@ -181,19 +181,19 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor read in one response."""
+    """What an extractor read from one response."""
 
     request: str  # Request.id of the response
     readings: Mapping[str, Reading]  # by attribute
     raw: Mapping[str, tuple[str, ...]]  # by attribute, as the extractor wrote them; only those with a value
     refused: bool = False  # the response declines the task and gives no value
     text: str = ""  # the extractor's own answer
-    error: str | None = None  # why the call failed or could not be read
+    error: str | None = None  # why the call failed or its answer could not be parsed
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one response says of one attribute."""
+    """One attribute of one response."""
 
     request: str
     task: str
@@ -211,7 +211,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """One reading of one metric. `value` is None where the metric is undefined, and `undefined` says why."""
+    """One figure of one metric. `value` is None if the metric is undefined, and `undefined` says why."""
 
     __pydantic_config__: ClassVar = {"use_attribute_docstrings": True}  # the words below each field stand in the schema
 
@@ -234,9 +234,9 @@ class Score:
     null_p95: float | None = None
     """95th percentile of the statistic under the permutation null: what chance alone reaches once in twenty."""
     at_least: float | None = None
-    """Lower end of the bracket: its expectation is not over the truth; may be negative."""
+    """Lower end of the bracket: its expectation is not above the truth; may be negative."""
     at_most: float | None = None
-    """Upper end: its expectation is not under the truth."""
+    """Upper end: its expectation is not below the truth."""
     interval: tuple[float, float] | None = None
     """95 %, of the truth."""
     no_more_than: float | None = None

@@ -1,4 +1,4 @@
-"""One generic registry: names to lazily imported things, open to other packages through entry points."""
+"""A registry of objects by name. Objects are imported on first use; other packages add theirs by entry points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A sentence that helps with a mistyped name: the near ones, or all that there are."""
+    """A hint for a mistyped name: similar names, or else all names."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if near:
@@ -23,10 +23,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 class Registry(Generic[T]):
-    """Maps a name to an object that is imported on first use.
+    """Maps names to objects, which are imported on first use.
 
-    kind: what is registered, in words ("backend"), for messages.
-    group: entry-point group by which other packages add theirs.
+    kind: what is registered ("backend"), for error messages.
+    group: entry-point group in which other packages register theirs.
     builtin: name -> "module:attribute".
     """
 
@@ -38,7 +38,7 @@ class Registry(Generic[T]):
         self._plugins: dict[str, EntryPoint] | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorator that adds an object under a name. Raises UserError where the name is taken."""
+        """Decorator that registers an object under a name. Raises UserError if the name is taken."""
 
         def add(thing: T) -> T:
             if name in self._loaded or name in self._lazy or name in self._entry_points():
@@ -53,7 +53,7 @@ class Registry(Generic[T]):
         return sorted({*self._lazy, *self._loaded, *self._entry_points()})
 
     def get(self, name: str) -> T:
-        """The object of that name. Raises UserError with a suggestion where there is none."""
+        """The object with this name. Raises UserError, with a suggestion, if there is none."""
         if name not in self._loaded:
             plugins = self._entry_points()
             if name in self._lazy:

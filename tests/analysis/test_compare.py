@@ -157,7 +157,7 @@ def test_a_run_that_is_not_as_it_was_scored_is_refused_by_name(runs, tmp_path):
     with (other / "responses.jsonl").open("a", encoding="utf-8") as file:
         file.write("{}\n")
     for pair in ((runs / "strong", other), (other, runs / "strong")):
-        with pytest.raises(UserError, match=r"changed: responses\.jsonl: not as when the run was scored"):
+        with pytest.raises(UserError, match=r"changed: responses\.jsonl: changed since the run was scored"):
             compare_runs(*pair)
     (other / "SHA256SUMS").unlink()
     with pytest.raises(UserError, match="score it again with `vibe-harness score"):

@@ -17,7 +17,7 @@ from vibe_harness.store.checksums import write_sums
 from vibe_harness.store.results import read_results, write_results
 from vibe_harness.store.run_folder import RunFolder
 
-CHANGED = ": not as when the run was scored"
+CHANGED = ": changed since the run was scored"
 
 
 def faults(ran, *changed):
@@ -146,7 +146,7 @@ def test_an_observation_that_was_changed_is_seen_even_where_its_checksum_is_new(
     [
         (lambda data: data["tasks"][0]["scores"][0].update(value=1.5), "tasks.0.scores.0.value: 1.5, and "),
         (lambda data: data["tasks"][0].update(reliable=not data["tasks"][0]["reliable"]), "tasks.0.reliable: "),
-        (lambda data: data.update(simulated=False), "simulated: False, and True when scored anew"),
+        (lambda data: data.update(simulated=False), "simulated: False, and True when scored again"),
         (lambda data: data.update(seed=7), "tasks.0.scores."),
         (lambda data: data["tasks"][0]["scores"].pop(), "tasks.0.scores: "),
     ],

@@ -45,7 +45,7 @@ PLANTED = {
     "missing field": (CARD, "version: 1 ", "# ", CARD, "the field 'version' is missing", "add it"),
     "unknown variable": (
         PROMPT, "The person", "{{ name }}, the person", CARD, "unknown variable 'name'",
-        "is given text",
+        "available are text",
     ),
     "demographic prompt": (
         PROMPT, "Name one", "Mind their age and gender. Name one", PROMPT, "'gender'",
@@ -77,13 +77,14 @@ PLANTED = {
         '"refused"', "say that it is true only",
     ),
     "alias of two values": (
-        ALIASES, "[puppy]", "[puppy, kitty]", ALIASES, "'kitty' already stands for 'cat'",
-        "remove it",
+        ALIASES, "[puppy]", "[puppy, kitty]", ALIASES, "'kitty' is already an alias of 'cat'",
+        "remove one of the two",
     ),
-    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is itself the canonical value", "remove it"),
+    "alias chain": (ALIASES, "[puppy]", "[puppy, cat]", ALIASES, "'cat' is already the canonical value",
+                    "remove one of the two"),
     "alias cycle": (
         ALIASES, "cat: [house cat, kitty]\ndog: [puppy]", "cat: [dog]\ndog: [cat]", ALIASES,
-        "'dog' is itself the canonical value", "remove it",
+        "'dog' is already the canonical value", "remove one of the two",
     ),
     "values that fold alike": (
         CARD, "[small, medium, large]", "[small, Small, large]", CARD, "a closed list",
@@ -199,7 +200,7 @@ def test_a_card_copied_over_another_name(own: Path) -> None:
     (own / CARD).write_text(text, encoding="utf-8")
     assert "the card says 'task: story' but its file is named 'pets'" in check(own).findings[0].message
     (own / "tasks" / "story.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match="two cards claim the name 'story'"):
+    with pytest.raises(UserError, match="two cards are named 'story'"):
         check_tasks([str(own)])
 
 

@@ -110,11 +110,11 @@ def test_accepted_aliases_are_written_and_the_rest_is_kept(folder: Folder) -> No
 @pytest.mark.parametrize(
     ("accepted", "said"),
     [
-        ({"cedar": "birch"}, "'cedar' is itself the canonical value"),
-        ({"cedar": "birch", "birch": "cedar"}, "'birch' is itself the canonical value"),
+        ({"cedar": "birch"}, "'cedar' is already the canonical value"),
+        ({"cedar": "birch", "birch": "cedar"}, "'birch' is already the canonical value"),
         ({"red cedar": "silver birch"}, "'silver birch'"),  # a chain
-        ({"silver birch": "cedar"}, "'silver birch' already stands for 'cedar'"),
-        ({"!": "cedar"}, "holds no letter or digit"),
+        ({"silver birch": "cedar"}, "'silver birch' is already an alias of 'cedar'"),
+        ({"!": "cedar"}, "contains no letter or digit"),
     ],
 )
 def test_chains_and_circles_are_refused_and_nothing_is_lost(
@@ -130,7 +130,7 @@ def test_chains_and_circles_are_refused_and_nothing_is_lost(
 def test_a_file_that_was_broken_before_is_left(folder: Folder) -> None:
     task = folder.load()
     folder.template("a.yaml", "a: [b]\nb: [a]")
-    with pytest.raises(CardError, match="'b' is itself"):
+    with pytest.raises(CardError, match="'b' is already"):
         add_aliases(task, "a", {"c": "d"})
 
 

@@ -30,20 +30,24 @@ def refusal(folder: Folder, *, old: str = "", new: str = "") -> str:
         ("version: 1", "version: one", "t.yaml:2: version: "),
         ("values: open", "values: closed", "t.yaml:8: extraction.attributes.a.values: write 'open', or a list"),
         ("values: open", "values: [yes, no]", "t.yaml:8: extraction.attributes.a.values: write 'open', or a list"),
-        ("values: open", "values: [one]", "t.yaml:8: extraction.attributes.a: a closed list needs at least two"),
-        ("values: open", "values: [a b, A-B]", "t.yaml:8: extraction.attributes.a: a closed list needs at least two"),
+        ("values: open", "values: [one]", "t.yaml:8: extraction.attributes.a: a closed list needs two values or more"),
+        (
+            "values: open",
+            "values: [a b, A-B]",
+            "t.yaml:8: extraction.attributes.a: a closed list needs two values or more",
+        ),
         ("values: open", "values: [nurse, nurses]", "t.yaml:8: extraction.attributes.a: a closed list"),
         ("values: open", "values: open, up_to: 0", "t.yaml:8: extraction.attributes.a.up_to: "),
         ("    a: {", "    A-b: {", "t.yaml:8: extraction.attributes.A-b: "),
-        ("    a: {", "    refused: {", "t.yaml:7: extraction.attributes: 'refused' is what the extractor says"),
+        ("    a: {", "    refused: {", "t.yaml:7: extraction.attributes: 'refused' is reserved"),
         ("dimensions: {gender: [demo]}", "dimensions: {}", "t.yaml:9: dimensions: "),
         ("task: t", "task: u", "t.yaml:1: the card says 'task: u' but its file is named 't'"),
         ("task: t", "task: ../t", "t.yaml:1: task: "),
         ("p.j2", "q.j2", "t.yaml:4: there is no file 'q.j2'"),
-        ("p.j2", "../tasks/t.yaml", "t.yaml:4: '../tasks/t.yaml' lies outside of"),
-        ("p.j2", "/etc/passwd", "t.yaml:4: '/etc/passwd' lies outside of"),
-        ("e.j2", "/etc/passwd", "t.yaml:6: '/etc/passwd' lies outside of"),
-        ("{values: open}", "{values: open, aliases: ../tasks/t.yaml}", "t.yaml:8: '../tasks/t.yaml' lies outside of"),
+        ("p.j2", "../tasks/t.yaml", "t.yaml:4: '../tasks/t.yaml' is outside of"),
+        ("p.j2", "/etc/passwd", "t.yaml:4: '/etc/passwd' is outside of"),
+        ("e.j2", "/etc/passwd", "t.yaml:6: '/etc/passwd' is outside of"),
+        ("{values: open}", "{values: open, aliases: ../tasks/t.yaml}", "t.yaml:8: '../tasks/t.yaml' is outside of"),
         ("{values: open}", "{values: open, aliases: no.yaml}", "t.yaml:8: there is no file 'no.yaml'"),
     ],
 )
@@ -64,7 +68,7 @@ def test_the_faults_of_card_templates_and_aliases_are_told_at_once(folder: Folde
     folder.card("{values: open}", "{values: open, aliases: aliases.yaml, alias: x}")
     with pytest.raises(CardError) as caught:
         folder.load()
-    said = ("unknown field", "'gender'", "'task'", "'b' is itself", "'a' is itself", "write it as")
+    said = ("unknown field", "'gender'", "'task'", "'b' is already", "'a' is already", "write it as")
     assert len(caught.value.faults) == len(said)
     assert all(any(words in fault for fault in caught.value.faults) for words in said)
 
@@ -72,10 +76,10 @@ def test_the_faults_of_card_templates_and_aliases_are_told_at_once(folder: Folde
 @pytest.mark.parametrize(
     ("prompt", "says"),
     [
-        ("{{ gender }}", "p.j2:1: unknown variable 'gender': this template is given text"),
+        ("{{ gender }}", "p.j2:1: unknown variable 'gender': available are text"),
         ("{{ text.nothing }}", "has no attribute 'nothing'"),
         ("{{ text.__class__ }}", "cannot reach Python's internals"),
-        ("", "renders to nothing"),
+        ("", "renders to an empty text"),
     ],
 )
 def test_a_wrong_prompt_is_refused_when_the_card_is_loaded(folder: Folder, prompt: str, says: str) -> None:
@@ -94,17 +98,17 @@ def test_a_wrong_extraction_template_is_refused_when_the_card_is_loaded(folder: 
 @pytest.mark.parametrize(
     ("aliases", "line", "says"),
     [
-        ("a: [b]\nb: [c]", 1, "'b' is itself the canonical value 'b'"),  # a chain
-        ("a: [b]\nc: [b]", 2, "'b' already stands for 'a'"),
-        ("a: [b]\nc: [B.]", 2, "'B.' already stands for 'a'"),
-        ("nurse: [nurses]", 1, "'nurses' is itself the canonical value 'nurse'"),
-        ("a: []\nA: []", 2, "'A' is itself the canonical value 'a'"),
-        ("x: ['!']", 1, "'!' holds no letter or digit"),
+        ("a: [b]\nb: [c]", 1, "'b' is already the canonical value 'b'"),  # a chain
+        ("a: [b]\nc: [b]", 2, "'b' is already an alias of 'a'"),
+        ("a: [b]\nc: [B.]", 2, "'B.' is already an alias of 'a'"),
+        ("nurse: [nurses]", 1, "'nurses' is already the canonical value 'nurse'"),
+        ("a: []\nA: []", 2, "'A' is already the canonical value 'a'"),
+        ("x: ['!']", 1, "'!' contains no letter or digit"),
         ("x: b", 1, "write it as"),
         ("x: [1]", 1, "write it as"),
         ("x: [[b]]", 1, "write it as"),
-        ("a: [b]\na: [c]", 2, "the key 'a' stands twice"),
-        ("- a", 1, "a card is a mapping"),
+        ("a: [b]\na: [c]", 2, "the key 'a' is given twice"),
+        ("- a", 1, "a card must be a mapping"),
     ],
 )
 def test_wrong_aliases_are_refused(folder: Folder, aliases: str, line: int, says: str) -> None:
@@ -123,8 +127,8 @@ def test_links_out_of_the_folder_are_refused(folder: Folder, tmp_path: Path) -> 
     (tmp_path / "secret").write_text("a: [b]", encoding="utf-8")
     for name in ("link.j2", "link.yaml"):
         (folder.root / "templates" / name).symlink_to(tmp_path / "secret")
-    assert "lies outside of" in refusal(folder, old="p.j2", new="link.j2")
-    assert "lies outside of" in refusal(folder, old="{values: open}", new="{values: open, aliases: link.yaml}")
+    assert "is outside of" in refusal(folder, old="p.j2", new="link.j2")
+    assert "is outside of" in refusal(folder, old="{values: open}", new="{values: open, aliases: link.yaml}")
 
 
 def test_an_unknown_task_gets_a_suggestion(folder: Folder) -> None:
@@ -133,7 +137,7 @@ def test_an_unknown_task_gets_a_suggestion(folder: Folder) -> None:
         index.tasks(["storry"])
     with pytest.raises(UserError, match="unknown task 'x\\*'"):
         index.tasks(["x*"])
-    with pytest.raises(UserError, match="no task was named"):
+    with pytest.raises(UserError, match="no task was given"):
         index.tasks([])
     with pytest.raises(UserError, match=r"unknown model 'qwen3'"):
         index.model("qwen3")
@@ -160,7 +164,7 @@ def test_names_globs_and_files_each_once_in_the_order_given(folder: Folder) -> N
 
 def test_two_cards_of_one_name_are_refused(folder: Folder) -> None:
     folder.card("task: t", "task: story", name="story")
-    with pytest.raises(UserError, match=r"two cards claim the name 'story': .*: rename one"):
+    with pytest.raises(UserError, match=r"two cards are named 'story': .*: rename one"):
         CardIndex([folder.root]).tasks(["story"])
 
 

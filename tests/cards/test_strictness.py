@@ -82,7 +82,7 @@ def test_every_card_of_the_library_is_that_strict() -> None:
 
 
 def test_a_number_that_yaml_reads_as_a_word_is_told_so() -> None:
-    with pytest.raises(UserError, match=r"rate: Input should be a valid number; this is a word, .* 1e-3"):
+    with pytest.raises(UserError, match=r"rate: Input should be a valid number; this is a string: .* 1e-3"):
         checked_options(Rates, {"rate": "1e-1"}, "", "")
 
 

@@ -37,7 +37,7 @@ def test_a_template_renders_without_blank_space_around_it(templates: TemplateSet
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("one\n{{ unknown }}", r"t\.j2:2: unknown variable 'unknown': this template is given text"),
+        ("one\n{{ unknown }}", r"t\.j2:2: unknown variable 'unknown': available are text"),
         ("{{ text", r"t\.j2:1: unexpected end of template"),
         ("a\n{% if %}", r"t\.j2:2: "),
         ("a\n{{ text | nofilter }}", r"t\.j2:2: No filter named 'nofilter'"),
@@ -47,17 +47,17 @@ def test_a_template_renders_without_blank_space_around_it(templates: TemplateSet
         ("{{ text + 1 }}", "TypeError"),
         ("{{ text.encode('no such') }}", "LookupError"),
         ("{{ range(10**9) }}", "Range too big"),
-        ("{{ 'x' * 10**8 }}", "more than 1,000,000 letters"),
-        ("{{ 'x' * 10**14 }}", "more than 1,000,000 letters"),
+        ("{{ 'x' * 10**8 }}", "more than 1,000,000 characters"),
+        ("{{ 'x' * 10**14 }}", "more than 1,000,000 characters"),
         ("{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}", "more than 1,000,000"),
         ("{% macro m() %}x{{ m() }}{% endmacro %}{{ m() }}", "RecursionError"),
-        (" \n ", "renders to nothing"),
+        (" \n ", "renders to an empty text"),
         ("{{ lipsum() }}", "unknown variable 'lipsum'"),
         ("{{ [1, 2] | random }}", "No filter named 'random'"),
-        ("{% include text %}", "names what it includes in full"),
+        ("{% include text %}", "write the name of an included template"),
         ("{% include 'nowhere.j2' %}", r"there is no file 'nowhere\.j2'"),
-        ("{% include 't.j2' %}", r"in a circle: t\.j2 -> t\.j2"),
-        ("{% extends 't.j2' %}", r"in a circle: t\.j2 -> t\.j2"),
+        ("{% include 't.j2' %}", r"in a cycle: t\.j2 -> t\.j2"),
+        ("{% extends 't.j2' %}", r"in a cycle: t\.j2 -> t\.j2"),
     ],
 )
 def test_a_broken_template_is_one_clear_line(templates: TemplateSet, source: str, says: str) -> None:
@@ -122,7 +122,7 @@ def test_includes_and_parents_are_found_and_their_names_checked(templates: Templ
 
 def test_a_longer_circle_is_named(templates: TemplateSet) -> None:
     write(templates, t="{% include 'a.j2' %}", a="{% import 'b.j2' as b %}", b="{% include 'a.j2' %}")
-    with pytest.raises(UserError, match=r"in a circle: a\.j2 -> b\.j2 -> a\.j2"):
+    with pytest.raises(UserError, match=r"in a cycle: a\.j2 -> b\.j2 -> a\.j2"):
         templates.sources("t.j2")
 
 
@@ -138,10 +138,10 @@ def test_a_template_stays_in_its_folder(tmp_path: Path, name: str) -> None:
     inner.mkdir()
     (inner / "link.j2").symlink_to(tmp_path / "secret.j2")
     (inner / "circle.j2").symlink_to(inner / "circle.j2")
-    with pytest.raises(UserError, match=r"lies outside of|cannot name a file|there is no file"):
+    with pytest.raises(UserError, match=r"is outside of|cannot be a file name|there is no file"):
         TemplateSet([inner]).sources(name)
     (inner / "t.j2").write_text("{% include '../secret.j2' %}", encoding="utf-8")
-    with pytest.raises(UserError, match="lies outside of"):
+    with pytest.raises(UserError, match="is outside of"):
         TemplateSet([inner]).render("t.j2", {})
 
 

@@ -107,7 +107,7 @@ def test_the_three_modalities_share_no_answer(quick: Any, tones: Path, tmp_path:
 @pytest.mark.parametrize(
     ("model", "modality", "said"),
     [
-        ("simulated", "cascade", "is simulated and reads no words"),
+        ("simulated", "cascade", "is simulated and only takes audio"),
         ("server", "transcript", "24 clips of 'tones' have no text in its manifest"),
         ("qwen3-8b", "cascade", "takes no audio"),
     ],
@@ -120,7 +120,7 @@ def test_what_cannot_be_asked_so(quick: Any, tones: Path, model: str, modality: 
 @pytest.mark.parametrize(
     ("model", "task", "said"),
     [
-        ("hf:org/name", "advisory", "the task 'advisory' offers no options"),
+        ("hf:org/name", "advisory", "only for choice tasks, and 'advisory' is not one"),
         ("server", "spoken_stereoset", "the backend 'openai' of the model 'server' does not tell the log-prob"),
     ],
 )

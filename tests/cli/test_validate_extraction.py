@@ -153,4 +153,4 @@ def test_other_mistakes_are_told(vibe: QuickCommand) -> None:
     assert "Did you mean 'ann'" in vibe.refuses(VERB, "score", "sample", "--judge=anne")
     (vibe.folder / "run").rename(vibe.folder / "elsewhere")
     done = vibe(VERB, "score", "sample", check=0)
-    assert "not kept beside a run" in done.stderr and "run.json" in done.stderr
+    assert "not written to a run folder" in done.stderr and "run.json" in done.stderr

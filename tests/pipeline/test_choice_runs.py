@@ -176,16 +176,16 @@ def foreign(rows: list[Row]) -> None:
             first("original", option_c_file="nowhere.wav"),
             r"en-female-0-original: option 'c' \(nowhere.wav\): .*",
         ),
-        (first("original", option_c_file=""), "en-female-0-original: nothing in the column 'option_c_file'"),
-        (first("original", option_c_text=""), "en-female-0-original: nothing in the column 'option_c_text'"),
+        (first("original", option_c_file=""), "en-female-0-original: the column 'option_c_file' is empty"),
+        (first("original", option_c_text=""), "en-female-0-original: the column 'option_c_text' is empty"),
         (
             first("original", option_c_text="Thing A of 0."),
-            "two options are the same: 'a' and 'c' both say 'Thing A of 0.'",
+            "two options are the same: 'a' and 'c' both have the text 'Thing A of 0.'",
         ),
-        (first("original", answer="E"), "its right answer is 'E', and the options are A to D"),
-        (first("original", order="backward"), "unknown order 'backward' in the column 'order': it is original or"),
-        (first("reversed", answer="A"), r"was left as in the original order, while the card .* says key: of: row"),
-        (first("reversed", answer="B"), "its right answer B is not the option A there"),
+        (first("original", answer="E"), "its correct answer is 'E', but the options are A to D"),
+        (first("original", order="backward"), "unknown order 'backward' in the column 'order': it must be original or"),
+        (first("reversed", answer="A"), r"was left as in the original order, but the card .* says key: of: row"),
+        (first("reversed", answer="B"), "its correct answer B is not the option A there"),
         (first("reversed", option_a_text="another thing"), "its options are not those of .*original in reverse"),
         (first("original", gender="Female"), "the groups '.emale' and '.emale', which differ in spelling alone"),
         (
@@ -213,7 +213,7 @@ def test_keys_that_were_not_moved_need_another_card_and_moved_ones_are_then_told
     options = {"include_path": [tmp_path / "own"], "model_args": KNOWS}
     results = run(quiz(tmp_path / "quiz", unmapped), tmp_path / "run", "unmoved", **options)
     assert {scores(result)["accuracy"].value for result in results.tasks} == {100}
-    with pytest.raises(UserError, match=r"was already remapped to its own order, while the card .* of: original"):
+    with pytest.raises(UserError, match=r"was already remapped to its own order, but the card .* of: original"):
         run(quiz(tmp_path / "moved"), tmp_path / "other", "unmoved", **options)
 
 
@@ -239,7 +239,7 @@ def test_a_language_that_the_model_excludes(tmp_path: Path) -> None:
 
 def test_a_question_too_long_with_its_options_for_the_model(tmp_path: Path) -> None:
     manifest = quiz(tmp_path / "quiz")
-    with pytest.raises(UserError, match=r"\d s long with its options, and the model 'simulated' takes 3 s"):
+    with pytest.raises(UserError, match=r"\d s long with its options, but the model 'simulated' takes 3 s"):
         run(manifest, tmp_path / "run", model_args={"max_seconds": 3})
 
 
@@ -257,13 +257,13 @@ def test_kinds_are_not_mixed_in_one_run(tmp_path: Path) -> None:
     ("old", "new", "says"),
     [
         ("[original, reversed]", "[original, revresed]", "unknown order 'revresed'. Did you mean 'reversed'"),
-        ("kind: choice", "kind: open_ended", "'choice' goes with 'kind: choice'"),
+        ("kind: choice", "kind: open_ended", "'choice' is only allowed with 'kind: choice'"),
         ("labels/d.ogg", "labels/nobody.ogg", "there is no file 'labels/nobody.ogg'"),
         (", labels/d.ogg", "", "name one audio file for each of the 4 options"),
-        (", audio: option_d_file", "", "each names the column of its audio file"),
+        (", audio: option_d_file", "", "give each option the column of its audio file"),
         ("metrics: [accuracy", "metrics: [slbs, accuracy", "'slbs' is for tasks with an option 'stereotypical'"),
         ("metrics: [accuracy", "metrics: [ntvd, accuracy", "'ntvd' is for tasks of kind open_ended"),
-        ("  key: {column: answer, of: row}\n", "", "'accuracy' needs to know the right answer"),
+        ("  key: {column: answer, of: row}\n", "", "'accuracy' needs the correct answers"),
     ],
 )
 def test_a_wrong_choice_card_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:

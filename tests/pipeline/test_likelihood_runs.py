@@ -113,8 +113,8 @@ def test_letters_that_the_model_would_not_begin_with_are_told(tmp_path: Path, wo
         quiz(tmp_path / "quiz", questions=4), tmp_path / "run", Knowing(wordy=wordy)
     )  # 16 answers, limit 10 %
     for task in results.tasks:
-        said = [one for one in task.warnings if "something else than a letter is the likelier beginning" in one]
-        assert bool(said) is warned and (not warned or (said[0].startswith("choice: for 12%") and not task.reliable))
+        said = [one for one in task.warnings if "would more probably begin with something other than a letter" in one]
+        assert bool(said) is warned and (not warned or (said[0].startswith("choice: 12%") and not task.reliable))
 
 
 @pytest.mark.parametrize("likelihoods", [[-1.0], {"A": "x"}, {"A": None}, {"A": float("nan")}, {"A": 1e9}])
@@ -162,8 +162,8 @@ def test_a_letter_that_is_generated_as_one_token_has_another_id() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"tasks": ["biasinear", "story"]}, "--answer-by likelihood: the task 'story' offers no options"),
-        ({"tasks": ["advisory"]}, "--answer-by likelihood: the task 'advisory' offers no options"),
+        ({"tasks": ["biasinear", "story"]}, "--answer-by likelihood: only for choice tasks, and 'story' is not one"),
+        ({"tasks": ["advisory"]}, "--answer-by likelihood: only for choice tasks, and 'advisory' is not one"),
         ({"model": "server"}, "the backend 'openai' of the model 'server' does not tell the log-probabilities"),
         ({"model": "simulated"}, "the backend 'simulated' of the model 'simulated' does not tell"),
         ({"model": "gemini-2.5-flash"}, "the backend 'gemini' of the model 'gemini-2.5-flash' does not tell"),

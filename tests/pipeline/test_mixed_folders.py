@@ -52,7 +52,7 @@ def test_a_folder_that_was_copied_in_part_is_refused_by_every_verb_that_reads_it
 def test_a_file_of_another_run_is_refused(two, verb):
     two("score", "other", "--tau", "1", "--permutations", "19")
     shutil.copy(two.folder / "other" / "results.json", two.folder / "out" / "results.json")
-    assert "results.json: not as when the run was scored" in two.refuses(*verb)
+    assert "results.json: changed since the run was scored" in two.refuses(*verb)
 
 
 @pytest.mark.parametrize("name", ["clips.parquet", "observations.parquet"])
@@ -68,13 +68,16 @@ def test_a_table_that_is_gone_or_empty_is_a_line_in_a_comparison(two, name):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda data: data["record"].update(tasks=[]), "the task 'advisory' is asked or recorded alone"),
-        (lambda data: data["record"]["tasks"][0]["card"].update(task="other"), "is asked or recorded alone"),
+        (lambda data: data["record"].update(tasks=[]), "the task 'advisory' is only in 'asked' or only in 'record'"),
+        (
+            lambda data: data["record"]["tasks"][0]["card"].update(task="other"),
+            "is only in 'asked' or only in 'record'",
+        ),
         (lambda data: data["record"]["tasks"][0].update(variants=["nope"]), "lacks its prompt 'nope'"),
         (lambda data: data["record"]["tasks"][0].update(prompts={}), "lacks its prompt 'default'"),
         (lambda data: data["record"]["model"].update(model="ü" * 300), "at most 100 characters"),
-        (lambda data: data["asked"].pop("model"), "does not say which model was asked"),
-        (lambda data: data["asked"].update(extractor="rules"), "does not say which extractor was asked"),
+        (lambda data: data["asked"].pop("model"), "it lacks 'model'"),
+        (lambda data: data["asked"].update(extractor="rules"), "it lacks 'extractor'"),
     ],
 )
 def test_a_record_that_was_edited_is_refused_by_every_verb(two, change, said):
@@ -100,11 +103,14 @@ def test_a_dimension_of_the_record_that_the_run_lacks_is_a_line(two):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: text.replace('"value": ', '"value": NaN, "was": ', 1), "NaN is no number of JSON"),
-        (lambda text: text.replace('"p_value": ', '"p_value": Infinity, "was": ', 1), "Infinity is no number of JSON"),
+        (lambda text: text.replace('"value": ', '"value": NaN, "was": ', 1), "NaN is not a number in JSON"),
+        (
+            lambda text: text.replace('"p_value": ', '"p_value": Infinity, "was": ', 1),
+            "Infinity is not a number in JSON",
+        ),
         (lambda text: json.dumps({**json.loads(text), "tasks": []}), "holds the scores of no task"),
-        (lambda text: json.dumps({**json.loads(text), "format": 2}), "format 2, and this version reads 1"),
-        (lambda text: "[]", "holds no fields: score again"),
+        (lambda text: json.dumps({**json.loads(text), "format": 2}), "format 2, but this version reads 1"),
+        (lambda text: "[]", "not a JSON object: score again"),
         (lambda text: json.dumps({k: v for k, v in json.loads(text).items() if k != "tau"}), "tau: Field required"),
     ],
 )

@@ -394,8 +394,8 @@ def test_what_cannot_be_shown_is_a_line_each_and_the_rest_is_shown(run: RunFolde
     told = {one.path.name: one.why for one in left_out}
     assert "not a run folder" in told["nothing"] and "no scores yet" in told["unscored"]
     assert "format 99" in told["newer"] and "results.json" in told["broken"] and "no scores yet" in told["half"]
-    assert told["edited"].startswith("results.json: not as when the run was scored")
-    assert told["mixed"].startswith("responses.jsonl: not as when the run was scored")
+    assert told["edited"].startswith("results.json: changed since the run was scored")
+    assert told["mixed"].startswith("responses.jsonl: changed since the run was scored")
     assert "score it again with `vibe-harness score" in told["old"] and "SHA256SUMS" in told["old"]
     assert told["good"] == "the same run as good, which is shown"
     assert len(left_out) == len(paths) - 1 and not any("\n" in one.why for one in left_out)

@@ -42,7 +42,7 @@ def test_scoring_says_it_in_a_line(run: RunFolder) -> None:
 @pytest.mark.parametrize("name", ["observations", "clips"])
 def test_the_page_says_it_in_a_line(run: RunFolder, name: str) -> None:
     damage(getattr(run, name))
-    with pytest.raises(UserError, match=f"{name}.parquet: not as when the run was scored"):
+    with pytest.raises(UserError, match=f"{name}.parquet: changed since the run was scored"):
         write_run_page(run, run.page)
     write_sums(run)
     with pytest.raises(UserError, match=rf"{name}.parquet: damaged") as raised:

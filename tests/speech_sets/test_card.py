@@ -29,7 +29,7 @@ AMY, BOB = CARD["voices"]  # type: ignore[misc]
         ({"texts": ["question", "option_e"]}, "no column 'option_e'. Did you mean 'option_b' or 'option_a'"),
         ({"id": "subjekt"}, "no column 'subjekt'. Did you mean 'subject'?"),
         ({"source": "nothing.csv"}, "there is no file 'nothing.csv' beside set.yaml"),
-        ({"source": "../set.yaml"}, "lies outside of"),
+        ({"source": "../set.yaml"}, "is outside of"),
         ({"voises": []}, "voises"),
         ({"voices": []}, "voices"),
         ({"version": 0}, "version"),

@@ -95,7 +95,7 @@ def test_damaged_observations_are_refused_and_made_anew(ran, damage):
         ("results.json", "{", "results.json: not readable"),
         ("results.json", '{"format": 99}', "format 99"),
         ("results.json", "[" * 100_000, "results.json: not readable"),
-        ("results.json", "[]", "results.json: holds no fields"),
+        ("results.json", "[]", "results.json: not a JSON object"),
         ("results.json", None, "no scores yet"),
         ("run.json", None, "no run.json"),
     ],

@@ -106,7 +106,7 @@ def test_only_responses_that_hold_text_are_drawn(run: Path, tmp_path: Path) -> N
     for record, outcome in zip(records, ["blocked", "error", "empty", "refused", "truncated"], strict=False):
         record["outcome"] = outcome
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    with pytest.raises(UserError, match=r"responses\.jsonl: not as when the run was scored"):
+    with pytest.raises(UserError, match=r"responses\.jsonl: changed since the run was scored"):
         draw([run], tmp_path)
     write_sums(RunFolder(run))
     drawn = requests([run], tmp_path, per_cell=1000)

@@ -90,7 +90,7 @@ def test_what_is_left_is_said() -> None:
     assert not found.complete and found.extractors[0].overall.waiting == 3
     assert found.extractors[0].tasks["advisory"].share is None
     assert found.comparisons[0].judged == 1
-    with pytest.raises(UserError, match="nothing of the sample"):
+    with pytest.raises(UserError, match="has no judgments yet"):
         validate(two_extractors(), {"ann": {}})
 
 
@@ -123,7 +123,7 @@ def test_a_run_that_is_gone_or_another_is_said_and_left_alone(run: Path, sampled
     assert kept is not None and "sample and judge it again" in str(kept.stale(RunFolder(run)))
     (run / "validation.json").unlink()
     [told] = keep_beside_runs(sampled, sample, judgments, validation)
-    assert "asked or read otherwise" in told and not (run / "validation.json").exists()
+    assert "the run changed since" in told and not (run / "validation.json").exists()
     assert read_run_validation(RunFolder(run)) is None
     (run / "run.json").unlink()
     [told] = keep_beside_runs(sampled, sample, judgments, validation)

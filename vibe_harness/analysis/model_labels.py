@@ -1,4 +1,4 @@
-"""What a model is called among others: its name, and, where several have that name, what tells it from them."""
+"""Labels of models: the name, and the settings in which models of the same name differ."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from typing import Any
 
 
 def disambiguate(models: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Key -> what the model is called: "qwen2-audio", or "qwen2-audio (args.quantization int4)".
+    """Key -> label of the model: "qwen2-audio", or "qwen2-audio (args.quantization int4)".
 
-    models: key -> name of the model's card, and the facts that make it another model than others of that name.
+    models: key -> name of the model card, and its settings. If several models have one name, the label adds the
+    settings in which they differ.
     """
-    named: dict[str, dict[str, dict[str, str]]] = {}
-    for key, (name, facts) in models.items():
-        named.setdefault(name, {})[key] = dict(flattened("", facts))
+    by_name: dict[str, dict[str, dict[str, str]]] = {}
+    for key, (name, settings) in models.items():
+        by_name.setdefault(name, {})[key] = dict(flattened("", settings))
     labels = {}
-    for name, found in named.items():
-        facts_of = sorted({fact for facts in found.values() for fact in facts})
-        differing = [fact for fact in facts_of if len({facts.get(fact) for facts in found.values()}) > 1]
-        for key, facts in found.items():
-            told = ", ".join(f"{fact} {facts.get(fact, 'not set')}" for fact in differing)
-            labels[key] = f"{name} ({told})" if told else name
+    for name, group in by_name.items():
+        for key in group:
+            difference = ", ".join(f"{setting} {group[key].get(setting, 'not set')}" for setting in _differing(group))
+            labels[key] = f"{name} ({difference})" if difference else name
     return labels
+
+
+def _differing(models: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The settings in which models differ, sorted."""
+    names = sorted({setting for settings in models.values() for setting in settings})
+    return [name for name in names if len({settings.get(name) for settings in models.values()}) > 1]
 
 
 def flattened(prefix: str, value: Any) -> list[tuple[str, str]]:

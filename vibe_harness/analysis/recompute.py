@@ -1,4 +1,4 @@
-"""What a run folder says, made anew from what it rests on: observations from readings, scores from observations."""
+"""Recompute the contents of a run folder: observations from extractions, scores from observations."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from vibe_harness.store.results import Results, to_json
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.store.run_tables import column_names, read_clips, rows_of
 
-CLOSE = 1e-9  # two machines may differ in a float's last digits, and no figure is told with so many
+CLOSE = 1e-9  # tolerance: machines may differ in the last digits of a float
 
 
 def differing_observations(
     folder: RunFolder, record: RunRecord, extractor: Mapping[str, Any], planned: RequestTable
 ) -> int:
-    """How many requests are in observations.parquet otherwise than their responses and extractions have it.
+    """Number of requests whose rows in observations.parquet differ from their responses and extractions.
 
-    extractor: its identity, as run.json has it. Raises UserError where a file cannot be read.
+    extractor: its identity in run.json. Raises UserError if a file cannot be read.
     """
     clips = {clip.id: clip for clip in read_clips(folder.clips)}
     tasks = {task.card.task: _task(task) for task in record.tasks}
@@ -42,7 +42,7 @@ def differing_observations(
     finals = FinalResponses(folder.responses, planned)
     tables = observation_tables(folder, clips, finals, keys, tasks)
     made = (
-        tuple(row.get(name) for name in names)  # a column that is stored and not made differs in every row
+        tuple(row.get(name) for name in names)  # an extra column in the file differs in every row
         for table in tables
         for row in table.to_pylist()
     )
@@ -51,16 +51,16 @@ def differing_observations(
 
 
 def _task(record: TaskRecord) -> Task:
-    """The task as reading and counting need it: without its templates, of which nothing is rendered."""
+    """The task without its templates, which extraction keys and observations do not need."""
     return Task(
         record.card, Path(), TemplateSet([]), record.sources or {}, record.aliases, record.digest, record.digest
     )
 
 
 def _digests(rows: Iterable[tuple[Any, ...]], place: int, planned: RequestTable) -> tuple[np.ndarray[Any, Any], int]:
-    """A number for each planned request, of its rows in any order; and how many rows are of no planned request.
+    """A hash of the rows of each planned request, in any order, and the number of rows of other requests.
 
-    place: of the request in a row.
+    place: position of the request id in a row.
     """
     sums, strays = [0] * len(planned), 0
     for row in rows:
@@ -68,16 +68,13 @@ def _digests(rows: Iterable[tuple[Any, ...]], place: int, planned: RequestTable)
         if index is None:
             strays += 1
         else:
-            found = hashlib.blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=8)
-            sums[index] = (sums[index] + int.from_bytes(found.digest())) % 2**64
+            hashed = hashlib.blake2b(repr(row).encode("utf-8", "surrogatepass"), digest_size=8)
+            sums[index] = (sums[index] + int.from_bytes(hashed.digest())) % 2**64
     return np.array(sums, dtype=np.uint64), strays
 
 
 def rescored(folder: RunFolder, results: Results, progress: Progress, *, trust_remote_code: bool = False) -> Results:
-    """The scores of a run made anew as `score` makes them, with the settings that its results name. Writes nothing.
-
-    Raises UserError as `score_run` does.
-    """
+    """Score a run again with the settings in its results. Writes nothing. Raises UserError as `score_run` does."""
     settings = Settings(
         tau=results.tau, permutations=results.permutations, seed=results.seed,
         also_test=known_tests(results.also_test), trust_remote_code=trust_remote_code,
@@ -87,9 +84,12 @@ def rescored(folder: RunFolder, results: Results, progress: Progress, *, trust_r
 
 
 def first_difference(stored: Results, made: Results) -> str | None:
-    """Where two results differ first, in words; None where they are the same but for a float's last digits."""
-    found = next(_differences("", to_json(stored), to_json(made)), None)
-    return None if found is None else f"{found[0]}: {_told(found[1])}, and {_told(found[2])} when scored anew"
+    """The first difference between two results as text; None if they are the same within `CLOSE`."""
+    difference = next(_differences("", to_json(stored), to_json(made)), None)
+    if difference is None:
+        return None
+    place, before, after = difference
+    return f"{place}: {_short(before)}, and {_short(after)} when scored again"
 
 
 def _differences(place: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -109,5 +109,5 @@ def _same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _told(value: Any) -> str:
+def _short(value: Any) -> str:
     return " ".join(str(value).split())[:60]

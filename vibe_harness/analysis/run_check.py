@@ -239,7 +239,7 @@ def _sums(folder: RunFolder) -> Iterator[str]:
         return
     if changed:
         yield (
-            f"{', '.join(changed)}: not as when the run was scored: copy the folder again, or, where that was meant, "
+            f"{', '.join(changed)}: changed since the run was scored: copy the folder again, or, where that was meant, "
             f"score it again with `vibe-harness score {folder.path}`"
         )
 

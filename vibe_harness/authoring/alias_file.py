@@ -1,4 +1,4 @@
-"""Adding to an alias file: comments and order are kept, and nothing is written that a run would refuse."""
+"""Add aliases to an alias file. Comments and order are kept, and only valid files are written."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from vibe_harness.store.atomic_files import atomic_write
 
 
 def add_aliases(task: Task, attribute: str, accepted: Mapping[str, str]) -> Path:
-    """Write spellings (spelling -> canonical value) into the alias file of an attribute. Returns the file.
+    """Add spellings (spelling -> canonical value) to the alias file of an attribute. Returns the file.
 
-    Raises UserError, and leaves the file as it is, where the card names no alias file, where the file belongs to an
-    installed package, and where a spelling has another value already, or aliases would chain or go in a circle.
+    Raises UserError, and leaves the file unchanged, if the card names no alias file, if the file belongs to an
+    installed package, or if it would be invalid: a spelling with two values, or aliases in a chain or cycle.
     """
     spec = task.card.extraction.attributes[attribute]
     if spec.aliases is None:
@@ -34,7 +34,7 @@ def add_aliases(task: Task, attribute: str, accepted: Mapping[str, str]) -> Path
             f"{path}: belongs to an installed package, and is left alone: copy the task '{task.name}' into a folder of "
             "your own under another name (its card, and its folder in templates/), and go on with that"
         )
-    read_aliases(path, spec)  # what is wrong with it before is not ours to write over
+    read_aliases(path, spec)  # raises if the file is already invalid
     text = _with(path, accepted)
     with atomic_write(path) as aside:
         aside.write_text(text, encoding="utf-8")
@@ -47,15 +47,15 @@ def add_aliases(task: Task, attribute: str, accepted: Mapping[str, str]) -> Path
 
 
 def _with(path: Path, accepted: Mapping[str, str]) -> str:
-    """The file's text with the spellings added to its lists."""
+    """The text of the file with the spellings added."""
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedSeq
 
     yaml = YAML()
     yaml.preserve_quotes = True
-    yaml.width = 1_000_000  # lines are left as they are broken
+    yaml.width = 1_000_000  # keeps line breaks as they are
     data: Any = yaml.load(path.read_text(encoding="utf-8"))
-    data.fa.set_block_style()  # a file that holds {} so far
+    data.fa.set_block_style()  # for a file that contains only {}
     keys = {fold(key): key for key in data}
     for spelling, value in accepted.items():
         key = keys.setdefault(fold(value), value)
@@ -69,7 +69,7 @@ def _with(path: Path, accepted: Mapping[str, str]) -> str:
 
 
 def _is_installed(path: Path) -> bool:
-    """Whether a file is part of a package that pip installed; the cards of a checkout are there to be changed."""
+    """Whether a file belongs to an installed package. Files of a checkout do not."""
     root = library_root()
     installed = [*package_roots(), *([root] if root.name == "library" else [])]
     return any(path.resolve().is_relative_to(folder.resolve()) for folder in installed)

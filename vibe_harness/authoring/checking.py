@@ -1,4 +1,4 @@
-"""Everything that a run with a task card would trip over, or that would make its scores say something else."""
+"""Check task cards: errors that would stop a run, and problems that would make its scores misleading."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PLACED = re.compile(r"(?P<place>.+?:\d+): (?P<message>.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to mend."""
+    """One problem of a card."""
 
     place: str  # "FILE:LINE", or a file
-    message: str  # what is wrong there, and how to mend it
+    message: str  # what is wrong and how to fix it
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"
@@ -41,11 +41,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTask:
-    """A task card after its check."""
+    """The result of checking a task card."""
 
     card: Path
     findings: tuple[Finding, ...]
-    prompts: Mapping[str, str]  # variant -> the prompt as a model gets it; those that render
+    prompts: Mapping[str, str]  # variant -> rendered prompt, of those that render
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -56,17 +56,17 @@ class CheckedTask:
 def check_tasks(
     asked: Sequence[str], include_paths: Sequence[Path] = (), *, trust_remote_code: bool = False
 ) -> list[CheckedTask]:
-    """Check task cards: names, globs, card files, or folders that hold tasks/.
+    """Check task cards, given as names, globs, card files, or folders with tasks/.
 
-    Raises UserError where a name or a folder holds no card; what is wrong with a card is a finding.
+    Raises UserError if a name or a folder matches no card. Problems of a card are returned as findings.
     """
     return [check_task(card, index, trust_remote_code) for card, index in _cards(asked, include_paths)]
 
 
 def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) -> CheckedTask:
-    """Check one card: its fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run.
+    """Check one card: fields, templates, aliases, prompts, extraction, dimensions and metrics, then a trial run.
 
-    trust_remote_code: run the Python code of a metric that the card names.
+    trust_remote_code: allow the Python code of a metric that the card names.
     """
     task, faults = index.examine_task(card)
     findings = [_placed(card, fault) for fault in faults]
@@ -105,13 +105,13 @@ def _cards(asked: Sequence[str], include_paths: Sequence[Path]) -> Iterator[tupl
 
 
 def _index_for(card: Path, include_paths: Sequence[Path]) -> CardIndex:
-    """The index that a run would have: the card's own folder among its roots, where it is laid out as one."""
+    """The index that a run would use. Includes the card's own folder if the card is in a folder tasks/."""
     index = CardIndex(include_paths)
     own = card.parent.parent
     known = {root.resolve() for root in index.roots}
     if card.parent.name == "tasks" and own.resolve() not in known:
         index = CardIndex([*include_paths, own])
-    index.task_files()  # a name that two cards claim is told here
+    index.task_files()  # raises if two cards have the same name
     return index
 
 
@@ -126,14 +126,14 @@ def _rendered(task: Task) -> dict[str, str]:
         try:
             prompts[variant] = task.prompt(variant, "[what the clip says]")
         except UserError:
-            continue  # told among the faults of the card
+            continue  # reported among the errors of the card
     return prompts
 
 
 def _prompt_findings(task: Task, source: CardSource, prompts: Mapping[str, str]) -> Iterator[Finding]:
-    """Words that give a group away, speak of the voice or lead the answer; open values that the prompt names.
+    """Find words in prompts that name a group, mention the voice or suggest an answer, and values of open attributes.
 
-    Closed values, and options of a choice task, are not words of the prompt's own.
+    Closed values and the options of a choice task are ignored.
     """
     closed = [
         value for spec in task.card.extraction.attributes.values() for value in spec.values if spec.values != "open"
@@ -155,7 +155,7 @@ def _prompt_findings(task: Task, source: CardSource, prompts: Mapping[str, str])
 
 
 def _open_values_named(task: Task, prompt: str) -> Iterator[tuple[str, str]]:
-    """Open attributes with their known values that stand in a prompt as more than a heading or a closed value."""
+    """Open attributes and their known values that occur in a prompt, other than in headings or closed values."""
     attributes = task.card.extraction.attributes
     spoken = [name.replace("_", " ") for name in attributes] + [spec.label or "" for spec in attributes.values()]
     spoken += [value for spec in attributes.values() if spec.values != "open" for value in spec.values]
@@ -169,7 +169,7 @@ def _open_values_named(task: Task, prompt: str) -> Iterator[tuple[str, str]]:
 
 
 def _attribute_findings(task: Task, source: CardSource) -> Iterator[Finding]:
-    """Attributes whose values are the groups themselves, and values that one spelling could stand for both of."""
+    """Find attributes whose values are demographic groups, and pairs of values that are too similar."""
     words = prompt_words()
     for name, spec in task.card.extraction.attributes.items():
         place = source.location(["extraction", "attributes", name])
@@ -192,7 +192,7 @@ def _attribute_findings(task: Task, source: CardSource) -> Iterator[Finding]:
 
 
 def _extraction_findings(task: Task) -> Iterator[Finding]:
-    """What the extraction template does not tell the extractor."""
+    """Find what is missing in the extraction prompt: the response, attributes, values or "refused"."""
     prompt = task.extraction_prompt(RESPONSE)
     place = str(find_file(task.templates.roots, task.card.extraction.template))
     if RESPONSE not in prompt:
@@ -216,7 +216,7 @@ def _extraction_findings(task: Task) -> Iterator[Finding]:
 
 
 def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
-    """Corpora that nobody has, and dimensions that one has no column for. A card may name none: --corpus does."""
+    """Find unknown corpora, and corpora without a column that the card needs. A card may list no corpus."""
     at_hand, cards = corpus_manifests(), corpus_cards()
     for dimension, corpora in task.card.dimensions.items():
         place = source.location(["dimensions", dimension])
@@ -242,7 +242,7 @@ def _dimension_findings(task: Task, source: CardSource) -> Iterator[Finding]:
 
 
 def _columns(corpus: str) -> set[str]:
-    """Columns of a corpus, at hand or to be prepared; none where they are not known."""
+    """Columns of an available or importable corpus; empty if they are unknown."""
     if corpus in corpus_manifests():
         return {name for clip in find_corpus(corpus).clips for name in clip.groups}
     card, _ = load_corpus_card(corpus)
@@ -252,7 +252,7 @@ def _columns(corpus: str) -> set[str]:
 
 
 def _place(task: Task, variant: str, words: str, source: CardSource) -> str:
-    """File and line of the template where the words stand; the card's own where a line break parts them."""
+    """File and line of the template that contains the words; the card's location if they are not on one line."""
     name = task.card.prompts[variant]
     for file, text in task.templates.sources(name).items():
         for number, line in enumerate(text.splitlines(), start=1):

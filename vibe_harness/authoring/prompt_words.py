@@ -1,4 +1,4 @@
-"""Words that a prompt should not hold: they name a demographic attribute, speak of the voice, or lead the answer."""
+"""Words that prompts should avoid: they name a demographic attribute, mention the voice, or suggest an answer."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LEADS = "leads the answer"
 class PromptWords:
     """Words and phrases, with the reason for each."""
 
-    reasons: Mapping[str, str]  # word, phrase or "beginning*" -> why a prompt should not hold it
+    reasons: Mapping[str, str]  # word, phrase or "beginning*" -> why prompts should avoid it
 
     def find(self, text: str) -> list[tuple[str, str]]:
-        """What a text holds of the list, as it stands there, with the reason; in its order, each once."""
+        """The listed words in a text, as written there, with the reason; in order of appearance, each once."""
         words = sorted(self.reasons, key=len, reverse=True)  # "mother tongue" before "mother"
         found: dict[str, str] = {}
         for match in _pattern(tuple(words)).finditer(text):
@@ -41,7 +41,7 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def prompt_words() -> PromptWords:
-    """The lists that come along: templates/prompt_words.txt and the words of corpora/lexicons/demographic.txt."""
+    """The built-in lists: templates/prompt_words.txt and the words of corpora/lexicons/demographic.txt."""
     lines = headed_lines(library_root() / "templates" / "prompt_words.txt")
     own = {word: reason for _, reason, word in lines}
     allowed = {word for word, reason in own.items() if reason == MAY_STAND}

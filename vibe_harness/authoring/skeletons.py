@@ -1,4 +1,4 @@
-"""Skeletons of what people add, commented and valid as they stand: a task, a model, a manifest of recordings."""
+"""Commented, valid skeletons for new cards: a task, a model, or the manifest of a corpus."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ MANIFEST_COLUMNS = ("file", "speaker", "gender", "text")
 
 
 def new_task(name: str, folder: Path) -> list[Path]:
-    """Write a task's card, its two templates and an alias file below a folder of cards. Returns the files.
+    """Write a task card, two templates and an alias file into a folder of cards. Returns the files.
 
-    Raises UserError for a name that is taken or no name, and where a file would be written over.
+    Raises UserError if the name is invalid or taken, or if a file exists.
     """
     _check_name("task", name, CardIndex([folder] if folder.is_dir() else []).task_files())
     files = {
@@ -33,7 +33,7 @@ def new_task(name: str, folder: Path) -> list[Path]:
 
 
 def new_model(name: str, folder: Path) -> list[Path]:
-    """Write a model's card below a folder of cards; see `new_task`."""
+    """Write a model card into a folder of cards; see `new_task`."""
     index = CardIndex([folder] if folder.is_dir() else [])
     _check_name("model", name, dict.fromkeys(index.model_names(), folder / "models"))
     return _write(folder, {f"models/{name}.yaml": _skeleton("model.yaml", name)})
@@ -42,9 +42,8 @@ def new_model(name: str, folder: Path) -> list[Path]:
 def new_corpus(folder: Path) -> list[Path]:
     """Write the manifest of a folder of recordings, one row a recording, its corpus card, and a data card to fill in.
 
-    A recording in a sub-folder is taken as spoken by the speaker that the sub-folder is called after; of any other the
-    speaker is left empty. Groups are for a person to fill in. Raises UserError where there is no recording, and where
-    there is a manifest already.
+    The speaker of a recording is the name of its sub-folder, and empty for recordings outside sub-folders. The user
+    fills in the groups. Raises UserError if there are no recordings, or if there is a manifest already.
     """
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: put the recordings there first, as SPEAKER/CLIP.wav")
@@ -83,7 +82,7 @@ def _skeleton(file: str, name: str) -> str:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> list[Path]:
-    """Write all files, or none where one of them is there already."""
+    """Write all files, or none if one of them exists."""
     paths = {folder / name: text for name, text in files.items()}
     there = [path for path in paths if path.exists()]
     if there:

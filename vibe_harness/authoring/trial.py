@@ -1,4 +1,4 @@
-"""A task tried on three clips of the demo corpus with the simulated model: the whole way, in a folder that vanishes."""
+"""Trial run of a task on three clips of the demo corpus with the simulated model, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ CLIPS, DIMENSION, EXTRACTOR = 3, "gender", "rules"
 
 
 def run_trial(task: Task, index: CardIndex, trust_remote_code: bool = False) -> list[str]:
-    """What goes wrong on the whole way with three clips, in words; nothing where all goes well.
+    """Run all stages with three clips. Returns a message for each problem.
 
-    The simulated model refuses nothing and breaks no format here: every attribute should come back with a value, and
-    every answer to a choice task as one of its options.
+    The simulated model is set to never refuse and to keep the format, so every attribute should have a value, and every
+    answer to a choice task should be one of its options.
     """
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -44,15 +44,15 @@ def run_trial(task: Task, index: CardIndex, trust_remote_code: bool = False) -> 
 def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: bool) -> PreparedRun:
     model = with_overrides(index.model("simulated"), {"refusal_rate": 0, "breakage_rate": 0})
     corpus = _three_clips(task.card)
-    heard = [
+    checked = [
         CheckedClip(clip, corpus.path(clip), audio.sha256, audio.duration_s)
         for clip, audio in check_clips(corpus, corpus.clips)
         if isinstance(audio, CheckedAudio)
     ]
-    heard, _ = check_rows([task], corpus, model, heard, {}, False, Progress())
+    checked, _ = check_rows([task], corpus, model, checked, {}, False, Progress())
     variants = {task.name: tuple(task.card.prompts)}
     config = RunConfig(model=model.model, tasks=[task.name], tau=1, permutations=9, trust_remote_code=trust_remote_code)
-    plan = Plan(model, [task], variants, heard, config.seed)
+    plan = Plan(model, [task], variants, checked, config.seed)
     return PreparedRun(
         config=config,
         identity=run_identity(config, plan, corpus, EXTRACTOR, index),
@@ -67,7 +67,7 @@ def _prepared(task: Task, index: CardIndex, folder: Path, trust_remote_code: boo
 
 
 def _three_clips(card: TaskCard) -> Corpus:
-    """Clips of two groups of the demo corpus, each with what a row of the task's own corpus would hold."""
+    """Three clips from two groups of the demo corpus, with made-up values of the columns that the task needs."""
     corpus = find_corpus("demo")
     groups = sorted({clip.groups[DIMENSION] for clip in corpus.clips})
     by_group = [[clip for clip in corpus.clips if clip.groups[DIMENSION] == group] for group in groups]
@@ -78,7 +78,7 @@ def _three_clips(card: TaskCard) -> Corpus:
 
 
 def _unread(results: Results) -> list[str]:
-    """One line for each attribute that an answer named and that was not read back."""
+    """One message for each attribute that the extractor did not read in every answer."""
     lost = {
         attribute
         for task in results.tasks

@@ -1,4 +1,4 @@
-"""The values of a run, raw and canonical, and aliases that its answers suggest."""
+"""The raw and canonical values in a run, and proposals for aliases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vibe_harness.registry import did_you_mean
 from vibe_harness.store.run_folder import RunFolder, TaskRecord
 from vibe_harness.store.run_tables import column_names, read_frame
 
-ALIKE = 85.0  # of 100, by rapidfuzz's token_sort_ratio: near enough to ask a person, never to decide
+ALIKE = 85.0  # of 100, by rapidfuzz's token_sort_ratio: similar enough to propose an alias
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class ValueCount:
     """One canonical value of an attribute in a run."""
 
     value: str
-    by_group: Mapping[str, int]  # group -> answers that name it
-    raw: Mapping[str, int]  # as the extractor wrote it -> times
-    in_card: bool  # the card itself names it
+    by_group: Mapping[str, int]  # group -> number of answers with it
+    raw: Mapping[str, int]  # raw value -> number of times
+    in_card: bool  # whether the card or its alias file lists it
 
     @property
     def total(self) -> int:
@@ -36,7 +36,7 @@ class ValueCount:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A value that may be another spelling of a second one."""
+    """A value that may be another spelling of a canonical value."""
 
     spelling: str
     value: str
@@ -57,10 +57,10 @@ class RunValues:
 
 
 def run_values(run: Path, attribute: str, task: str | None = None, dimension: str | None = None) -> RunValues:
-    """Count the values of an attribute in a finished run, by the groups of a dimension (by default the run's first).
+    """Count the values of an attribute in a finished run, by the groups of a dimension (default: the run's first).
 
-    task: needed where several of the run's tasks have that attribute. All prompts of the run count. Raises UserError
-    for a run, a task, an attribute or a dimension that is not there.
+    task: needed if several tasks of the run have the attribute. All prompt variants are counted. Raises UserError for
+    an unknown run, task, attribute or dimension.
     """
     folder = RunFolder(run)
     record = folder.record()
@@ -109,10 +109,9 @@ def _answers(
 
 
 def propose(counts: Sequence[ValueCount], attribute: Attribute) -> list[Proposal]:
-    """Near-duplicates, as (spelling, value): the rarer for the commoner, or for the one that the card names.
+    """Propose aliases for similar values: the rarer becomes an alias of the more frequent, or of one in the card.
 
-    Two that the card names are never put together. A value stands for itself or for another, never both, so that what
-    is proposed cannot chain.
+    Two values of the card are never merged. A value is either kept or proposed as an alias, so proposals cannot chain.
     """
     if attribute.values != "open":
         return []

@@ -1,4 +1,4 @@
-"""Alias files: canonical value -> the other spellings that are counted under it."""
+"""Alias files: a YAML mapping from each canonical value to its other spellings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from vibe_harness.errors import UserError
 
 
 def read_aliases(path: Path, attribute: Attribute) -> dict[str, str]:
-    """Spelling -> canonical value, both as written.
+    """Read an alias file. Returns spelling -> canonical value, both as written in the file.
 
-    Raises CardError, with every fault, where one spelling has two values, or aliases chain or go in a circle, once
-    case, punctuation and number are folded; and where a canonical value is not on a closed attribute's list.
+    Spellings are compared after `fold`. Raises CardError with all errors if a spelling has two values, if aliases form
+    a chain or a cycle, or if a canonical value is not in the list of a closed attribute.
     """
     source = read_yaml(path)
     taken: dict[str, str] = {}  # folded spelling -> canonical value
@@ -42,11 +42,11 @@ def read_aliases(path: Path, attribute: Attribute) -> dict[str, str]:
 def _claim(taken: dict[str, str], spelling: str, canonical: str) -> None:
     folded = fold(spelling)
     if not folded:
-        raise UserError(f"'{spelling}' holds no letter or digit: remove it")
+        raise UserError(f"'{spelling}' contains no letter or digit: remove it")
     if folded in taken:
         other = taken[folded]
-        what = "is itself the canonical value" if fold(other) == folded else "already stands for"
+        what = "is already the canonical value" if fold(other) == folded else "is already an alias of"
         raise UserError(
-            f"'{spelling}' {what} '{other}' (case, punctuation and number make no difference): remove it here or there"
+            f"'{spelling}' {what} '{other}' (case, punctuation and number are ignored): remove one of the two"
         )
     taken[folded] = canonical

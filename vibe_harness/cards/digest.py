@@ -1,4 +1,4 @@
-"""One way to make a short, stable digest of structured data."""
+"""Short, stable digests of structured data."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def digest(data: Any, length: int = 32) -> str:
-    """Hexadecimal SHA-256 of the data's canonical JSON (sorted keys, no blanks), cut to `length` digits.
+    """The first `length` hexadecimal digits of the SHA-256 of the data as canonical JSON (sorted keys, no spaces).
 
-    Half a surrogate pair, which some servers send, is digested as it stands.
+    Lone surrogates, which some servers send, are accepted.
     """
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]

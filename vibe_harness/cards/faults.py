@@ -1,4 +1,4 @@
-"""All that is wrong with a card, told at once."""
+"""Collect all errors of a card and report them together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from vibe_harness.errors import UserError
 
 
 class CardError(UserError):
-    """A card that cannot be used. faults: each one found, as "FILE:LINE: what is wrong: what to do"."""
+    """A card that cannot be used. faults: all its errors, each as "FILE:LINE: what is wrong: what to do"."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("\n".join(faults))
@@ -17,14 +17,14 @@ class CardError(UserError):
 
 
 class Faults:
-    """Collects what is wrong with a card, so that a person is told everything at once."""
+    """Collects the errors of a card, to report all of them at once."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
 
     @contextmanager
     def at(self, place: str = "") -> Iterator[None]:
-        """Keep a UserError of the block, ahead of it the place where the card asks for what failed."""
+        """Catch a UserError raised in the block and record it. place: location in the card, put before the message."""
         try:
             yield
         except CardError as error:
@@ -36,6 +36,6 @@ class Faults:
         self.found += [fault for fault in faults if fault not in self.found]
 
     def raise_if_any(self) -> None:
-        """Raise CardError where anything was found."""
+        """Raise CardError if any error was recorded."""
         if self.found:
             raise CardError(self.found)

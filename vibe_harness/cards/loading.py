@@ -1,4 +1,4 @@
-"""Finding cards by name, checking them, and binding them to their templates and alias files."""
+"""Find cards by name, check them, and load their templates and alias files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
 
 @dataclass(frozen=True, slots=True)
 class AttributeText:
-    """What an extraction template is given of an attribute; see `schema.Attribute`."""
+    """The fields of an attribute that extraction templates can use; see `schema.Attribute`."""
 
     values: Literal["open"] | list[str]
     up_to: int
@@ -44,37 +44,37 @@ class Task:
     card: TaskCard
     path: Path
     templates: TemplateSet
-    sources: Mapping[str, str]  # template -> its text: every one that a prompt or the extraction takes
+    sources: Mapping[str, str]  # name -> text of every template that the prompts and the extraction use
     aliases: Mapping[str, Mapping[str, str]]  # attribute -> spelling -> canonical value, both as written
     digest: str  # of the card, its templates and its alias files
-    prompt_digest: str  # of the card and its templates: what can change an answer
-    offered: tuple[Option, ...] = ()  # of a choice task, once it is bound to a request: the options of that request
-    context: Mapping[str, Any] = field(default_factory=dict)  # of its kind, for templates: placeholders, or a request's
+    prompt_digest: str  # of the card and its templates: everything that can change an answer
+    offered: tuple[Option, ...] = ()  # options of the request that a choice task is bound to
+    context: Mapping[str, Any] = field(default_factory=dict)  # template variables of the task's kind
 
     @property
     def name(self) -> str:
         return self.card.task
 
     def prompt(self, variant: str, text: str | None, context: Mapping[str, Any] | None = None) -> str:
-        """The words of the task, rendered.
+        """Render a prompt of the task.
 
-        text: what the clip says, for prompts that quote it. Without it the name is undefined, so that a prompt which
-        quotes it is a UserError and never holds the word "None". context: what its kind gives the template besides; by
-        default placeholders.
+        variant: name of the prompt. text: transcript of the clip. If None, the variable `text` is undefined and a
+        prompt that uses it raises UserError. context: template variables of the task's kind (default: placeholders).
         """
         values: dict[str, Any] = {} if text is None else {"text": text}
         return self.templates.render(self.card.prompts[variant], {**values, **(context or self.context)})
 
     def prompt_source(self, variant: str) -> str:
-        """The template of a prompt, as written."""
+        """The template text of a prompt."""
         name = self.card.prompts[variant]
         return self.templates.sources(name)[name]
 
     def extraction_prompt(self, response: str) -> str:
-        """The extractor's prompt for one response.
+        """Render the extractor's prompt for one response.
 
-        Templates put the response between two lines that hold `fence`, a digest of the response itself, so that no
-        response can hold its own end. Markers of a chat ("<|...|>") are taken apart: a tokeniser would obey them.
+        Templates put the response between two lines that contain `fence`. It is a digest of the response, so a response
+        cannot contain its own closing line. Chat markers ("<|...|>") are broken up, because a tokeniser would
+        interpret them.
         """
         values: dict[str, Any] = {
             "response": response.replace("<|", "< |"),
@@ -85,7 +85,7 @@ class Task:
 
     @cached_property
     def _attributes(self) -> Mapping[str, AttributeText]:
-        """The attributes as plain data: a card's own methods can read files and load pickles."""
+        """The attributes as plain data. Templates get no pydantic models, whose methods can read files."""
         return {
             name: AttributeText(spec.values, spec.up_to, spec.label, spec.description)
             for name, spec in self.card.extraction.attributes.items()
@@ -93,7 +93,7 @@ class Task:
 
 
 def _check_kind(card: TaskCard) -> None:
-    """Raise UserError where there is no such kind of task, or where it cannot ask the card."""
+    """Raise UserError if the card's kind is unknown or does not accept the card."""
     try:
         KINDS.get(card.kind).check_card(card)
     except ValueError as error:
@@ -103,22 +103,22 @@ def _check_kind(card: TaskCard) -> None:
 def task_digests(
     card: Mapping[str, Any], sources: Mapping[str, str], aliases: Mapping[str, Mapping[str, str]]
 ) -> tuple[str, str]:
-    """Digest (32 hex digits) of all that a task is, and of what of it can change an answer: all but the aliases.
+    """Two digests (32 hex digits) of a task: of everything, and of everything except the aliases.
 
-    card: its fields but for the notes. sources: template -> text.
+    The second covers what can change an answer. card: its fields without the notes. sources: template -> text.
     """
     question = {
         "card": dict(card),
         "order": [list(card["prompts"]), list(card["extraction"]["attributes"])],  # the first prompt is the default
         "templates": dict(sources),
     }
-    return digest({**question, "aliases": {name: dict(said) for name, said in aliases.items()}}), digest(question)
+    return digest({**question, "aliases": {name: dict(own) for name, own in aliases.items()}}), digest(question)
 
 
 class CardIndex:
-    """The cards of the library and of the user's own folders, found by name.
+    """Finds cards by name, in the built-in library, in installed packages and in the user's folders.
 
-    A folder holds tasks/, models/ and templates/. A card's name is its file's name.
+    Each folder contains tasks/, models/ and templates/. A card is named after its file.
     """
 
     def __init__(self, include_paths: Sequence[Path] = ()) -> None:
@@ -137,9 +137,9 @@ class CardIndex:
         return sorted(self._files("models"))
 
     def tasks(self, patterns: Sequence[str]) -> list[Task]:
-        """The tasks that names, globs or card files stand for, each once, in the order given."""
+        """Load the tasks that match names, globs or card files. Each task is loaded once, in the order given."""
         files = self._files("tasks")
-        paths: dict[Path, Path] = {}  # the file itself -> as it was named
+        paths: dict[Path, Path] = {}  # resolved path -> path as given
         for pattern in patterns:
             if pattern.endswith((".yaml", ".yml")):
                 paths.setdefault(Path(pattern).resolve(), Path(pattern))
@@ -147,16 +147,16 @@ class CardIndex:
             for path in self.matching(pattern):
                 paths.setdefault(path.resolve(), path)
         if not paths:
-            raise UserError(f"no task was named. {did_you_mean('', files)}")
+            raise UserError(f"no task was given. {did_you_mean('', files)}")
         tasks = [self.load_task(path) for path in paths.values()]
         names = [task.name for task in tasks]
         for name in names:
             if names.count(name) > 1:
-                raise UserError(f"two of the cards asked for are named '{name}': rename one")
+                raise UserError(f"two of the task cards are named '{name}': rename one")
         return tasks
 
     def matching(self, pattern: str) -> list[Path]:
-        """The task cards that a name or a glob stands for, sorted by name. Raises UserError where there is none."""
+        """The task cards that match a name or a glob, sorted by name. Raises UserError if none does."""
         files = self._files("tasks")
         matches = fnmatch.filter(sorted(files), pattern)
         if not matches:
@@ -164,16 +164,17 @@ class CardIndex:
         return [files[name] for name in matches]
 
     def load_task(self, path: Path) -> Task:
-        """Load and check one task card, its templates and alias files. Raises CardError with all that is wrong."""
+        """Load and check one task card, its templates and alias files. Raises CardError with all errors."""
         task, faults = self.examine_task(path)
         if task is None or faults:
             raise CardError(faults)
         return task
 
     def examine_task(self, path: Path) -> tuple[Task | None, list[str]]:
-        """What a task card comes to, and all that is wrong with it.
+        """Load a task card and collect its errors.
 
-        The task is None where the card's own fields do not let it be made. With faults it is for a look, not for use.
+        Returns the task and the errors. The task is None if the card's fields are invalid. A task with errors can be
+        inspected but must not be run.
         """
         faults = Faults()
         with faults.at():
@@ -190,12 +191,12 @@ class CardIndex:
         known = len(faults.found)
         with faults.at(source.location(["kind"])):
             _check_kind(card)
-        if len(faults.found) > known:  # its templates cannot be looked at without its kind
+        if len(faults.found) > known:  # templates cannot be checked without the kind
             return None, faults.found
         return self._bind(source, card, faults), faults.found
 
     def _bind(self, source: CardSource, card: TaskCard, faults: Faults) -> Task:
-        """The card with its templates and alias files."""
+        """Load the templates and alias files of a card."""
         roots = self._template_roots(source.path)
         templates = self._templates.setdefault(roots, TemplateSet(roots))
         texts: dict[str, str] = {}
@@ -212,11 +213,12 @@ class CardIndex:
             if spec.aliases:
                 with faults.at(source.location(["extraction", "attributes", attribute, "aliases"])):
                     aliases[attribute] = read_aliases(find_file(templates.roots, spec.aliases), spec)
-        left_out = {"notes"} if card.settings is not None else {"notes", "settings"}  # digests of before it came stand
+        # A card without settings keeps the digest that it had before this field was added.
+        left_out = {"notes"} if card.settings is not None else {"notes", "settings"}
         fields = card.model_dump(mode="json", exclude=left_out)
         digests = task_digests(fields, texts, aliases)
         task = Task(card, source.path, templates, texts, aliases, *digests, context=kind.context(card))
-        if not faults.found:  # what only shows when rendered is told now, before any model starts
+        if not faults.found:  # some errors only show in rendering: find them before a model starts
             for variant in card.prompts:
                 with faults.at(source.location(["prompts", variant])):
                     task.prompt(variant, "words")
@@ -225,9 +227,9 @@ class CardIndex:
         return task
 
     def model(self, name: str) -> ModelCard:
-        """The model card of that name, or in that file; or, for 'hf:ORG/NAME' and 'vllm:ORG/NAME', one made up.
+        """Load the model card with this name, or from this file.
 
-        A card that is made up has no layout: the prompt is what the model's own chat template makes of it.
+        'hf:ORG/NAME' and 'vllm:ORG/NAME' create a card without a layout: the model's chat template formats the prompt.
         """
         engine, colon, hub_id = name.partition(":")
         if colon and engine in ("hf", "vllm"):
@@ -246,14 +248,12 @@ class CardIndex:
         for root in self.roots:
             for path in sorted((root / folder).rglob("*.y*ml")):
                 if path.stem in found:
-                    raise UserError(
-                        f"two cards claim the name '{path.stem}': {found[path.stem]} and {path}: rename one"
-                    )
+                    raise UserError(f"two cards are named '{path.stem}': {found[path.stem]} and {path}: rename one")
                 found[path.stem] = path
         return found
 
     def root_of(self, path: Path) -> Path:
-        """The folder that a card may include from: its root's, or its own where it lies in none."""
+        """The folder that a card may include files from: its root folder, or its own folder if it is in no root."""
         for root in self.roots:
             if any(path.resolve().is_relative_to((root / folder).resolve()) for folder in ("tasks", "models")):
                 return root
@@ -261,7 +261,7 @@ class CardIndex:
 
     def _template_roots(self, path: Path) -> tuple[Path, ...]:
         root = self.root_of(path)
-        if root not in self.roots:  # a card of its own: templates beside it, or in templates/ beside tasks/
+        if root not in self.roots:  # a single card: its templates are beside it, or in templates/ beside tasks/
             own = path.parent.parent / "templates" if path.parent.name == "tasks" else path.parent
         else:
             own = root / "templates"

@@ -1,4 +1,4 @@
-"""What one request of a choice task offers: the options of a manifest row, in one order, under letters."""
+"""The options that each request of a choice task offers: those of a manifest row, in one order, with letters."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ ROW_ORDERS = ("original", "reversed")
 
 
 def order_variants(choice: ChoicePart, style: str) -> list[str]:
-    """The names under which requests of one prompt style run, one for each order: "standard.reversed"."""
+    """Names of the variants of one prompt style, one for each order: "standard.reversed"."""
     return [f"{style}.{order.name}" for order in choice.all_orders]
 
 
 def order_of(choice: ChoicePart, variant: str) -> Order:
-    """The order of a variant that `order_variants` named."""
+    """The order of a variant named by `order_variants`."""
     name = variant.partition(".")[2]
     return next(order for order in choice.all_orders if order.name == name)
 
 
 def chosen_option(choice: ChoicePart, variant: str, letter: str) -> str:
-    """The name of the option that a letter meant in that order."""
+    """The name of the option that a letter stands for in the order of a variant."""
     order = order_of(choice, variant)
     return list(choice.options)[order.contents[order.letters.index(letter)]]
 
 
 def row_contents(choice: ChoicePart, row_order: str | None) -> tuple[int, ...]:
-    """Column -> index of the option that a row has there: a reversed row has the last option in the first column."""
+    """Index of the option in each column of a row. A reversed row has the last option in the first column."""
     forward = tuple(range(len(choice.options)))
     return forward[::-1] if row_order == "reversed" else forward
 
 
 def correct_option(choice: ChoicePart, letter: str, row_order: str | None) -> str:
-    """The name of the option that the key's letter means in such a row."""
+    """The name of the correct option. letter: from the answer key. row_order: the order of the row's options."""
     assert choice.key is not None
     place = LETTERS.index(letter)
     contents = row_contents(choice, row_order if choice.key.of == "row" else None)
@@ -47,10 +47,10 @@ def correct_option(choice: ChoicePart, letter: str, row_order: str | None) -> st
 
 
 def option_orders(choice: ChoicePart, style: str, clip: Clip) -> Iterator[tuple[str, tuple[Option, ...]]]:
-    """Variant and options, place by place, of each order that a row is asked in.
+    """Yield the variant and the options, by position, for each order in which a row is asked.
 
-    A row that says in which order it has its options is asked in the orders that offer them so. Expects a row in which
-    `row_fault` finds nothing.
+    If the row states the order of its options, only orders with the options in that order are used. The row must be
+    valid: `row_fault` returns None for it.
     """
     names, columns = list(choice.options), list(choice.options.values())
     row_order = clip.groups[choice.order_column] if choice.order_column else None
@@ -73,7 +73,7 @@ def option_orders(choice: ChoicePart, style: str, clip: Clip) -> Iterator[tuple[
 
 
 def option_file(choice: ChoicePart, clip: Clip, content: str) -> str:
-    """The audio file of an option, below the corpus folder."""
+    """The audio file of an option, relative to the corpus folder."""
     held = row_contents(choice, clip.groups[choice.order_column] if choice.order_column else None)
     column = list(choice.options.values())[held.index(list(choice.options).index(content))].audio
     assert column is not None
@@ -81,7 +81,7 @@ def option_file(choice: ChoicePart, clip: Clip, content: str) -> str:
 
 
 def needed_columns(choice: ChoicePart) -> list[str]:
-    """The columns that a choice card takes from the manifest."""
+    """The manifest columns that a choice card needs."""
     needed = [choice.item, *(column.text for column in choice.options.values())]
     if choice.speech:
         needed += [str(column.audio) for column in choice.options.values()]
@@ -90,37 +90,40 @@ def needed_columns(choice: ChoicePart) -> list[str]:
 
 
 def row_fault(choice: ChoicePart, clip: Clip) -> str | None:
-    """Why a row cannot be asked, in words; None where it can."""
+    """Why a row of the manifest cannot be used; None if it can."""
     absent = [column for column in needed_columns(choice) if not clip.groups.get(column)]
     if absent:
-        return f"nothing in the column '{absent[0]}'"
+        return f"the column '{absent[0]}' is empty"
     if choice.order_column and clip.groups[choice.order_column] not in ROW_ORDERS:
-        found = clip.groups[choice.order_column]
-        return f"unknown order '{found}' in the column '{choice.order_column}': it is original or reversed"
+        order = clip.groups[choice.order_column]
+        return f"unknown order '{order}' in the column '{choice.order_column}': it must be original or reversed"
     if choice.key and clip.groups[choice.key.column] not in choice.letters:
-        found = clip.groups[choice.key.column]
-        return f"its right answer is '{found}', and the options are {choice.letters[0]} to {choice.letters[-1]}"
+        letter = clip.groups[choice.key.column]
+        return f"its correct answer is '{letter}', but the options are {choice.letters[0]} to {choice.letters[-1]}"
     texts: dict[str, str] = {}
     for name, column in choice.options.items():
         text = clip.groups[column.text]
         twin = texts.setdefault(fold(text) or text, name)
         if twin != name:
-            return f"two options are the same: '{twin}' and '{name}' both say '{text}'"
+            return f"two options are the same: '{twin}' and '{name}' both have the text '{text}'"
     return None
 
 
 def template_options(options: Sequence[Option]) -> list[dict[str, str]]:
-    """What a template is told of options: letter and text, and not what they stand for."""
+    """The options as templates see them: letter and text, without the option's name."""
     return [{"label": option.label, "text": option.text} for option in options]
 
 
 def sample_options(choice: ChoicePart) -> tuple[Option, ...]:
-    """Options to render a prompt with where no clip is at hand."""
+    """Placeholder options, to render a prompt without a clip."""
     return tuple(Option(LETTERS[place], name, f"[option {place + 1}]") for place, name in enumerate(choice.options))
 
 
 def label_files(roots: Sequence[Path], choice: ChoicePart) -> dict[str, Path]:
-    """Audio file of each spoken letter, and of the word ahead of the question under "". Raises UserError."""
+    """Audio file of each spoken letter. The key "" is the label spoken before the question.
+
+    Raises UserError if a file is missing.
+    """
     if choice.speech is None:
         return {}
     names = dict(zip(LETTERS, choice.speech.letters, strict=False))
@@ -130,6 +133,6 @@ def label_files(roots: Sequence[Path], choice: ChoicePart) -> dict[str, Path]:
 
 
 def label_digests(roots: Sequence[Path], choice: ChoicePart) -> dict[str, str]:
-    """A digest of each label's audio file: another voice there makes another task."""
+    """SHA-256 of each label's audio file. A label in another voice makes it another task."""
     files = label_files(roots, choice)
     return {f"audio {letter}": hashlib.sha256(path.read_bytes()).hexdigest() for letter, path in files.items()}

@@ -1,4 +1,4 @@
-"""The orders in which a choice task offers its options."""
+"""Orders of the options in a choice task."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from vibe_harness.registry import did_you_mean
 
 LETTERS = "ABCDEFGH"
 DIGITS = "12345678"
-MOST = 5  # options of which all permutations are asked: 120 orders
+MOST = 5  # most options for which all permutations are used: 120 orders
 # BiasInEar (arXiv 2602.01030), section 3.1 and appendix C.2; name -> contents reversed, letters reversed. The paper
-# spells out the first two. The other two follow from their names: only the tokens, or both, run backward.
+# defines the first two. The other two follow from their names: the letters, or both, are reversed.
 NAMED = {
     "original": (False, False),  # A:a B:b C:c D:d
     "reversed": (True, False),  # A:d B:c C:b D:a
@@ -24,7 +24,7 @@ NAMED = {
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """contents: place -> index of the option offered there. letters: place -> its letter."""
+    """One order of the options. contents: index of the option at each position. letters: letter at each position."""
 
     name: str
     contents: tuple[int, ...]
@@ -32,9 +32,9 @@ class Order:
 
 
 def find_order(name: str, count: int) -> Order:
-    """A named order of `count` options, or the permutation that digits spell: "213" offers the second option first.
+    """A named order of `count` options, or a permutation written as digits: "213" puts the second option first.
 
-    Raises ValueError, with a suggestion, for a name that is neither.
+    Raises ValueError, with a suggestion, for any other name.
     """
     digits = DIGITS[:count]
     letters = tuple(LETTERS[:count])
@@ -48,7 +48,7 @@ def find_order(name: str, count: int) -> Order:
 
 
 def find_orders(names: str | Sequence[str], count: int) -> tuple[Order, ...]:
-    """The orders of a card: "all" permutations in lexical order, or those named. Raises ValueError."""
+    """The orders of a card: the named ones, or for "all" every permutation in lexical order. Raises ValueError."""
     return _find_orders(names if isinstance(names, str) else tuple(names), count)
 
 
@@ -56,9 +56,9 @@ def find_orders(names: str | Sequence[str], count: int) -> tuple[Order, ...]:
 def _find_orders(names: str | tuple[str, ...], count: int) -> tuple[Order, ...]:
     if names == "all":
         if count > MOST:
-            raise ValueError(f"{count} options have too many permutations: name the orders")
+            raise ValueError(f"{count} options have too many permutations: list the orders to use")
         names = tuple("".join(order) for order in itertools.permutations(DIGITS[:count]))
     orders = [find_order(name, count) for name in names]
     if len({order.name for order in orders}) < len(orders) or not orders:
-        raise ValueError("name each order once, and at least one")
+        raise ValueError("list at least one order, and each order once")
     return tuple(orders)

@@ -1,4 +1,4 @@
-"""Files that cards and templates name: always inside the folders they may come from."""
+"""Resolve file names written in cards and templates, only inside the allowed folders."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from vibe_harness.errors import UserError
 
 
 def inside(root: Path, name: str) -> Path | None:
-    """The file `name` below `root`, or None where there is none. Raises UserError where it leaves the folder."""
+    """The file `name` below `root`, or None if it does not exist. Raises UserError if it is outside `root`."""
     try:
         path = (root / name).resolve()
         found = path.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL in it, links in a circle
-        raise UserError(f"'{name}' cannot name a file in {root}: {error}") from None
+    except (OSError, ValueError, RuntimeError) as error:  # name too long, NUL character, loop of symbolic links
+        raise UserError(f"'{name}' cannot be a file name in {root}: {error}") from None
     if not path.is_relative_to(root.resolve()):
-        raise UserError(f"'{name}' lies outside of {root}: name a file inside that folder")
+        raise UserError(f"'{name}' is outside of {root}: name a file inside that folder")
     return path if found else None
 
 
 def find_file(roots: Sequence[Path], name: str) -> Path:
-    """The first of `roots` that holds the file. Raises UserError where none does."""
+    """The file in the first of `roots` that contains it. Raises UserError if none does."""
     for root in roots:
         found = inside(root, name)
         if found:

@@ -1,4 +1,4 @@
-"""What the cards may say: tasks and models. Unknown keys are refused."""
+"""Schemas of task and model cards. Unknown fields are errors."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
 MetricName = Annotated[str, StringConstraints(pattern=r"^(evaluate:\S.*|[A-Za-z0-9][A-Za-z0-9._-]*)$", max_length=250)]
 CHOICE = "choice"  # the attribute that a choice task reads
-REFUSED = "refused"  # what an extractor says of an answer besides its attributes
+REFUSED = "refused"  # what every extractor reports in addition to the attributes
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=250)]
 
 
 def _open_or_listed(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
     try:
         return check(value)
-    except ValidationError:  # which would tell of both halves of the union, one of them beside the point
-        raise ValueError("write 'open', or a list of words (yes, no and numbers in quotes)") from None
+    except ValidationError:  # pydantic would report an error for each member of the union
+        raise ValueError("write 'open', or a list of strings (yes, no and numbers in quotes)") from None
 
 
 Values = Annotated[Literal["open"] | list[str], WrapValidator(_open_or_listed)]
 
 
-Lax = Strict(False)  # for what YAML and JSON do not have, tuples and paths; the items of a tuple stay strict
+Lax = Strict(False)  # for types that YAML and JSON lack (tuples, paths); the items of a tuple stay strict
 
 
 class Card(BaseModel):
-    """The base of every card: frozen, and strict about its keys and kinds: true is no number, and "2" is a word."""
+    """Base class of all cards: immutable, without unknown fields, without type conversion ("2" is not a number)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=True)
 
 
 class Attribute(Card):
-    """One thing that is read in every response of a task."""
+    """One attribute that is read from every response of a task."""
 
     values: Values = Field(description="'open', or the closed list of values")
     up_to: int = Field(1, ge=1, le=20, description="how many values one response may give")
     aliases: FilePath | None = Field(None, description="YAML file of canonical value -> other spellings")
     label: str | None = Field(None, description="the line label that the rules extractor looks for")
-    description: str | None = Field(None, description="what the extractor is told about the attribute")
+    description: str | None = Field(None, description="explanation of the attribute for the extractor")
 
     @model_validator(mode="after")
     def _closed_values_differ(self) -> Attribute:
@@ -63,7 +63,7 @@ class Attribute(Card):
             folded = [fold(value) for value in self.values]
             if len(folded) < 2 or len(set(folded)) < len(folded) or not all(folded):
                 raise ValueError(
-                    "a closed list needs at least two values that differ in more than case, punctuation and number"
+                    "a closed list needs two values or more, which differ in more than case, punctuation and number"
                 )
         return self
 
@@ -88,48 +88,48 @@ class ExtractionPart(Card):
     @classmethod
     def _names_are_free(cls, attributes: dict[str, Attribute]) -> dict[str, Attribute]:
         if REFUSED in attributes:
-            raise ValueError(f"'{REFUSED}' is what the extractor says of every answer besides: choose another name")
+            raise ValueError(f"'{REFUSED}' is reserved: the extractor reports it for every answer: use another name")
         return attributes
 
 
 class OptionColumns(Card):
-    """Where the manifest has one option of an item."""
+    """The manifest columns of one option."""
 
-    text: FilePath = Field(description="column with its words")
+    text: FilePath = Field(description="column with its text")
     audio: FilePath | None = Field(None, description="column with its audio file, where options are spoken")
 
 
 class AnswerKey(Card):
-    """Where the manifest has the letter of the right option, and which option that letter means."""
+    """The manifest column with the letter of the correct option, and how to interpret the letter."""
 
     column: Identifier
     of: Literal["row", "original"] = Field(
-        "row", description="the letter counts the options as the row has them, or as the row in original order has them"
+        "row", description="whether the letter refers to the options in the row's order or in the original order"
     )
 
 
 class Speech(Card):
-    """How question and options are joined into one recording."""
+    """How the question and the options are joined into one recording."""
 
     pause_s: float = Field(0.5, ge=0, le=5, description="silence between two pieces")
-    question_label: FilePath | None = Field(None, description="audio file, below templates/, ahead of the question")
+    question_label: FilePath | None = Field(None, description="audio file, below templates/, before the question")
     letters: list[FilePath] = Field(description="audio files, below templates/, that say A, B, ...")
 
 
 class ChoicePart(Card):
-    """What a choice task offers, and in which orders."""
+    """The options of a choice task, and the orders in which they are offered."""
 
-    item: Identifier = Field("item", description="column that names the question, asked by several voices")
+    item: Identifier = Field("item", description="column with the id of the question, which several voices ask")
     options: dict[Name, OptionColumns] = Field(min_length=2, max_length=len(LETTERS))
     orders: Literal["all"] | list[str] = Field(
         "all", description="all permutations; or original, reversed, token_backward, order_backward, or digits: '213'"
     )
     order_column: Identifier | None = Field(
-        None, description="column that says in which order a row has its options: original or reversed"
+        None, description="column with the order of a row's options: original or reversed"
     )
-    key: AnswerKey | None = Field(None, description="for tasks with a right answer")
-    split_by: Identifier | None = Field(None, description="column of items: each of its values is scored apart as well")
-    speech: Speech | None = Field(None, description="options are spoken; left out, they stand in the prompt")
+    key: AnswerKey | None = Field(None, description="for tasks with a correct answer")
+    split_by: Identifier | None = Field(None, description="column of items: each of its values gets its own scores too")
+    speech: Speech | None = Field(None, description="for spoken options; by default options are text in the prompt")
 
     @model_validator(mode="after")
     def _holds_together(self) -> ChoicePart:
@@ -137,7 +137,7 @@ class ChoicePart(Card):
         if self.speech and len(self.speech.letters) != len(self.options):
             raise ValueError(f"speech.letters: name one audio file for each of the {len(self.options)} options")
         if self.speech and not all(option.audio for option in self.options.values()):
-            raise ValueError("options are spoken, so each names the column of its audio file")
+            raise ValueError("options are spoken: give each option the column of its audio file")
         return self
 
     @property
@@ -150,12 +150,12 @@ class ChoicePart(Card):
 
 
 class TaskCard(Card):
-    """A task: what is asked, what is read from the answers, and how it is scored."""
+    """A task: its prompts, the attributes that are read from the answers, and its metrics."""
 
-    task: Name = Field(description="its name, and its file's")
-    version: int = Field(ge=1, description="one more whenever a change would change answers")
+    task: Name = Field(description="name of the task, and of its file")
+    version: int = Field(ge=1, description="increase it with every change that can change answers")
     kind: Name = Field(
-        "open_ended", description="open_ended: free text; choice: the letter of an option; or that of another package"
+        "open_ended", description="open_ended: free text; choice: the letter of an option; or one from another package"
     )
     description: str = Field(min_length=1, description="one line, for listings")
     prompts: dict[Identifier, FilePath] = Field(
@@ -163,28 +163,26 @@ class TaskCard(Card):
     )
     generation: Sampling = Field(Sampling(), description="the same for every model")
     choice: ChoicePart | None = Field(None, description="for tasks of kind choice: the options")
-    extraction: ExtractionPart = Field(description="what is read in the answers, and how")
-    dimensions: dict[Identifier, list[Name]] = Field(
-        min_length=1, description="dimension -> the corpora that are meant for it"
-    )
+    extraction: ExtractionPart = Field(description="what is read from the answers, and how")
+    dimensions: dict[Identifier, list[Name]] = Field(min_length=1, description="dimension -> the corpora to use for it")
     metrics: list[MetricName] = Field(
         ["ntvd", "refusal_ntvd", "diversity"],
         min_length=1,
         description="names; 'evaluate:NAME' or 'evaluate:PATH' for one of Hugging Face evaluate",
     )
-    settings: dict[str, Any] | None = Field(None, description="of a kind from another package, which checks them")
-    notes: str | None = Field(None, description="for people; no part of any digest")
+    settings: dict[str, Any] | None = Field(None, description="settings of a kind from another package")
+    notes: str | None = Field(None, description="for readers of the card; not part of any digest")
 
     @model_validator(mode="before")
     @classmethod
     def _reads_the_letter(cls, data: Any) -> Any:
-        """A choice task has one attribute, the letter, so that its answers are read like any other's."""
+        """Give a choice task its one attribute, the letter, so that answers are read as in any other task."""
         try:
             if data["kind"] != "choice" or data["extraction"].get("attributes"):
                 return data
             letters = list(LETTERS[: len(data["choice"]["options"])])
         except (TypeError, KeyError, AttributeError):
-            return data  # malformed: the fields say so
+            return data  # malformed: the checks of the fields report it
         what = "the letter of the one option that the text settles on"
         attributes = {CHOICE: {"values": letters, "description": what}}
         return {**data, "extraction": {**data["extraction"], "attributes": attributes}}
@@ -192,65 +190,65 @@ class TaskCard(Card):
     @model_validator(mode="after")
     def _fits_its_kind(self) -> TaskCard:
         if self.choice is not None and self.kind != "choice":
-            raise ValueError("'choice' goes with 'kind: choice', and with no other kind")
+            raise ValueError("'choice' is only allowed with 'kind: choice'")
         return self
 
 
 class Layout(Card):
-    """Where the clip stands in the prompt, for engines that take one string."""
+    """The text around clip and prompt, for engines that take one string."""
 
-    before: str = Field("", description="text ahead of the clip, system turn and placeholder included")
-    after: str = Field("", description="text between the clip and the task's own words")
-    end: str = Field("", description="text after the task's words: where the model's turn begins")
+    before: str = Field("", description="text before the clip, with system turn and placeholder")
+    after: str = Field("", description="text between the clip and the task's prompt")
+    end: str = Field("", description="text after the task's prompt, up to the model's turn")
     system: str | None = Field(None, description="system message, for engines that take messages")
 
 
 class Prices(Card):
-    """What a model's tokens cost, per million. They change: only the user's own card is to be trusted."""
+    """Prices of a model per million tokens. Prices change, so users write them in a card of their own."""
 
-    input: float = Field(ge=0, description="of the prompt")
-    output: float = Field(ge=0, description="of the answer, thinking included")
-    audio: float | None = Field(None, ge=0, description="of the clip, where it is not the prompt's price")
+    input: float = Field(ge=0, description="prompt tokens")
+    output: float = Field(ge=0, description="output tokens, reasoning included")
+    audio: float | None = Field(None, ge=0, description="audio tokens, if their price differs from prompt tokens")
     currency: str = Field("USD", min_length=1, max_length=10)
 
 
 class HearingQuestion(Card):
-    """What the hearing check asks of a model that cannot write down what it hears: which of some words was said."""
+    """A question for the hearing check of a model that cannot transcribe: which of some words is spoken."""
 
     prompt: str = Field(min_length=1, description="the question, about the words that are spoken and nothing else")
     answers: list[str] = Field(min_length=2, description="the answers that it allows")
 
 
 class ModelCard(Card):
-    """A model: which engine runs it, how it is addressed, and what it can take."""
+    """A model: the engine that runs it, its id, and the input that it accepts."""
 
-    model: Name = Field(description="its name, and its file's")
+    model: Name = Field(description="name of the model, and of its file")
     backend: Name = Field(description="the engine that runs it")
-    id: str = Field(min_length=1, description="id on the hub, or the name the server knows")
+    id: str = Field(min_length=1, description="id on the hub, or name on the server")
     revision: str | None = Field(None, description="commit or version of the weights")
     description: str = Field("", description="one line, for listings")
-    audio: bool = Field(True, description="takes a clip; false for a text model, such as an extractor")
+    audio: bool = Field(True, description="accepts audio; false for a text model, such as an extractor")
     layout: Layout = Field(Layout(), description="text around the clip")
     sample_rate: int = Field(16_000, ge=4_000, le=192_000, description="Hz; clips are resampled to it")
-    max_seconds: float | None = Field(None, ge=0.1, description="longest clip the model takes")
+    max_seconds: float | None = Field(None, ge=0.1, description="longest clip that the model accepts")
     long_clips: Literal["refuse", "truncate", "split"] = Field(
-        "refuse", description="what happens to a longer one; split: it comes in pieces, in one request"
+        "refuse", description="what to do with longer clips; split: send the pieces in one request"
     )
-    args: dict[str, Any] = Field({}, description="the backend's arguments that can change an answer")
-    connection: dict[str, Any] = Field({}, description="the backend's arguments that cannot: address, retries, ...")
-    audio_tokens_per_second: float | None = Field(None, gt=0, description="of a clip; for estimates alone")
+    args: dict[str, Any] = Field({}, description="backend arguments that can change an answer")
+    connection: dict[str, Any] = Field({}, description="backend arguments that cannot: address, retries, ...")
+    audio_tokens_per_second: float | None = Field(None, gt=0, description="used for estimates only")
     prices: Prices | None = Field(None, description="for --max-cost and for estimates")
-    extractor: Name | None = Field(None, description="extractor for this model's responses, where not the default")
+    extractor: Name | None = Field(None, description="extractor for this model's responses, instead of the default")
     hearing_check: HearingQuestion | None = Field(
-        None, description="asked before a run in place of the words that are spoken"
+        None, description="question of the hearing check, instead of asking for a transcription"
     )
-    corpus: Name | None = Field(None, description="corpus that a run takes where none is named")
+    corpus: Name | None = Field(None, description="default corpus of a run")
     excludes: dict[Identifier, list[str]] = Field(
-        {}, description="column -> groups that the model is not made for: language: [ko]; a run over them is refused"
+        {}, description="column -> groups that the model does not support: language: [ko]; a run over them is an error"
     )
-    simulated: bool = Field(False, description="not a real model: kept out of leaderboards unless asked for")
-    licence: str | None = Field(None, description="of the weights, or the terms of the service")
-    notes: str | None = Field(None, description="for people; no part of any digest")
+    simulated: bool = Field(False, description="not a real model: left out of leaderboards by default")
+    licence: str | None = Field(None, description="of the weights, or terms of the service")
+    notes: str | None = Field(None, description="for readers of the card; not part of any digest")
 
     @field_validator("args", "connection")
     @classmethod
@@ -258,13 +256,13 @@ class ModelCard(Card):
         for name, item in value.items():
             try:
                 json.dumps(item, allow_nan=False)
-            except (TypeError, ValueError):  # a date, NaN, infinity: it can neither be sent nor be written down
-                what = "write words, finite numbers, lists and mappings of them; a date in quotes"
+            except (TypeError, ValueError):  # a date, NaN or infinity, which JSON does not have
+                what = "write strings, finite numbers, lists and mappings of them; a date in quotes"
                 raise ValueError(f"'{name}': {what}") from None
         return value
 
     def identity(self) -> dict[str, Any]:
-        """What can change an answer: part of every response's key."""
+        """The fields that can change an answer. They are part of every request id."""
         return self.model_dump(
             mode="json",
             include={
@@ -274,11 +272,11 @@ class ModelCard(Card):
 
 
 def card_schema(card: type[Card]) -> dict[str, Any]:
-    """JSON Schema of a card file: the card's fields, and `include`. A card that includes another may lack fields."""
+    """JSON Schema of a card file: the card's fields, and `include`. Included cards may supply required fields."""
     schema = card.model_json_schema()
-    name = {"type": "string", "description": "file of the same folder to build on"}
+    name = {"type": "string", "description": "file of the same folder to include"}
     several = {"anyOf": [name, {"type": "array", "items": name}]}
-    schema["properties"]["include"] = {**several, "description": "files of the same folder to build on"}
+    schema["properties"]["include"] = {**several, "description": "files of the same folder to include"}
     required = schema.pop("required", [])
     schema["anyOf"] = [{"required": required}, {"required": ["include"]}]
     return schema

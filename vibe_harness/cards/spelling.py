@@ -1,4 +1,4 @@
-"""Folding: two spellings of one value look the same once case, spacing, punctuation and number are taken away."""
+"""Normalise spellings: ignore case, spacing, punctuation and number (singular or plural)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _ASCII_JUNK = re.compile(r"[^a-z0-9+#]+")
 _LOOSE_SIGN = re.compile(r"(?<!\S)[+#]+")
 _DROPPED = dict.fromkeys(map(ord, "'\u2019\u02bc\u200b\u200c\u200d\u00ad\ufeff"))  # apostrophes, and what has no width
 
-# Words that end like a plural and are none, or whose singular means something else.
+# Words that end like a plural but are not one, or whose singular means something else.
 _NO_PLURAL = frozenset((
     "atlas", "bias", "canvas", "chaos", "christmas", "clothes", "cosmos", "lens", "news", "pilates", "sales", "series",
     "species", "studies",
 ))  # fmt: skip
-# Plurals that the rules of `inflection` miss or spoil.
+# Plurals that the rules of `inflection` get wrong.
 _IRREGULAR = {
     "men": "man", "children": "child", "firemen": "fireman", "policemen": "policeman", "fishermen": "fisherman",
     "cookies": "cookie", "selfies": "selfie", "smoothies": "smoothie", "brownies": "brownie", "foodies": "foodie",
@@ -31,11 +31,11 @@ _VES_TO_F = frozenset({"wolves", "halves", "shelves", "bookshelves", "elves", "c
 
 @lru_cache(maxsize=16_384)
 def fold(text: str) -> str:
-    """The text in the form in which spellings are compared: `fold(fold(x)) == fold(x)`.
+    """The normalised form of a text, in which spellings are compared. Idempotent: `fold(fold(x)) == fold(x)`.
 
-    Compatibility characters are unified (NFKC), case, punctuation and extra blanks dropped, "&" read as "and", and the
-    last word put in the singular. "+" and "#" right after a letter or digit are kept ("C++", "C#"). Empty where the
-    text holds no letter, mark or digit.
+    Applies NFKC, ignores case, punctuation and extra spaces, replaces "&" by "and", and puts the last word into the
+    singular. Keeps "+" and "#" directly after a letter or digit ("C++", "C#"). Empty if the text contains no letter,
+    combining mark or digit.
     """
     plain = _plain_ascii(text) if text.isascii() else _plain(text)
     words = _LOOSE_SIGN.sub("", plain).split()
@@ -56,7 +56,7 @@ def _plain(text: str) -> str:
 
 
 def _singular(word: str) -> str:
-    """The singular of an English plural; the word itself where that is not certain."""
+    """The singular of an English plural, or the word itself if the singular is uncertain."""
     once = _singular_once(word)
     return once if _singular_once(once) == once else word
 

@@ -1,4 +1,4 @@
-"""Kinds of task by name, and what a card has to know of its own."""
+"""Registry of task kinds, and the part of a kind that cards use."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class CardKind(Protocol):
-    """What a card has to know of its kind; `vibe_harness.kinds.TaskKind` has all that differs between kinds."""
+    """The part of a kind that cards use; `vibe_harness.kinds.base.TaskKind` is the whole interface."""
 
     @property
     def variables(self) -> frozenset[str]:
-        """Names that its templates are given besides those of every task."""
+        """Template variables of this kind, in addition to those of every task."""
 
     def check_card(self, card: TaskCard) -> None:
-        """Raise ValueError for a card that this kind cannot ask."""
+        """Raise ValueError if the card is not valid for this kind."""
 
     def sources(self, roots: Sequence[Path], card: TaskCard) -> Mapping[str, str]:
-        """Further files that can change an answer: name -> digest. Raises UserError where one is missing."""
+        """Other files that can change an answer: name -> digest. Raises UserError if one is missing."""
 
     def context(self, card: TaskCard) -> Mapping[str, Any]:
-        """Values of `variables` to render a template with where no clip is at hand."""
+        """Placeholder values of `variables`, to render a template without a clip."""
 
 
 KINDS: Registry[CardKind] = Registry(

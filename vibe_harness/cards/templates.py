@@ -1,4 +1,4 @@
-"""Jinja templates in a sandbox: an undefined name is an error, and nothing outside the template folders is read."""
+"""Jinja templates in a sandbox. Undefined names are errors, and only the template folders can be read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOM = 1 << 28  # bytes that the first rendering of a template may take
 
 
 class _Undefined(jinja2.StrictUndefined):
-    """Strict where StrictUndefined is not: a list that holds an undefined value is not written out either."""
+    """As StrictUndefined, but also an error where it stands in a list that is rendered."""
 
     __repr__ = jinja2.StrictUndefined.__str__
 
@@ -30,12 +30,12 @@ class _Undefined(jinja2.StrictUndefined):
 @dataclass(frozen=True, slots=True)
 class _Parsed:
     text: str
-    names: frozenset[str]  # that it looks up and does not set itself
-    others: tuple[str | None, ...]  # that it includes, imports or extends; None for one named by an expression
+    names: frozenset[str]  # variables that it reads and does not set
+    others: tuple[str | None, ...]  # templates that it includes, imports or extends; None if named by an expression
 
 
 class TemplateSet:
-    """The templates below some folders, rendered in a sandbox."""
+    """The templates in some folders, rendered in a sandbox."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(roots)
@@ -50,7 +50,7 @@ class TemplateSet:
         )
 
     def __reduce__(self) -> tuple[type[TemplateSet], tuple[Sequence[Path]]]:
-        return TemplateSet, (self.roots,)  # to another process: its files are read anew there
+        return TemplateSet, (self.roots,)  # another process reads the files again
 
     def _load(self, name: str) -> tuple[str, str, None]:
         path = find_file(self.roots, name)
@@ -59,16 +59,16 @@ class TemplateSet:
         return read_text(path), str(path), None
 
     def sources(self, name: str) -> dict[str, str]:
-        """The text of a template and of all that it includes, imports or extends, by name.
+        """The text of a template and of all templates that it includes, imports or extends, by name.
 
-        Raises UserError where one does not parse, where they go round in a circle, or are named by an expression.
+        Raises UserError if one does not parse, if they form a cycle, or if one is named by an expression.
         """
         found: dict[str, _Parsed] = {}
         self._collect(name, (), found)
         return {name: parsed.text for name, parsed in found.items()}
 
     def check(self, name: str, known: Collection[str]) -> dict[str, str]:
-        """The sources; raises UserError also where one uses a name that nobody will give it."""
+        """As `sources`, and raises UserError if a template uses a variable that is not in `known`."""
         found: dict[str, _Parsed] = {}
         self._collect(name, (), found)
         for current, parsed in found.items():
@@ -77,14 +77,14 @@ class TemplateSet:
                 path = find_file(self.roots, current)
                 raise UserError(
                     f"{path}:{_first_line(parsed.text, min(unknown))}: unknown variable '{min(unknown)}': "
-                    f"this template is given {', '.join(sorted(known))}"
+                    f"available are {', '.join(sorted(known))}"
                 )
         return {name: parsed.text for name, parsed in found.items()}
 
     def _collect(self, name: str, trail: tuple[str, ...], found: dict[str, _Parsed]) -> None:
         if name in trail:
             loop = " -> ".join((*trail[trail.index(name) :], name))
-            raise UserError(f"{find_file(self.roots, trail[-1])}: templates go round in a circle: {loop}")
+            raise UserError(f"{find_file(self.roots, trail[-1])}: templates include each other in a cycle: {loop}")
         if name in found:
             return
         if name not in self._parsed:
@@ -92,11 +92,14 @@ class TemplateSet:
         found[name] = self._parsed[name]
         for other in found[name].others:
             if other is None:
-                raise UserError(f"{find_file(self.roots, name)}: a template names what it includes in full")
+                raise UserError(
+                    f"{find_file(self.roots, name)}: write the name of an included template as a string, not as an "
+                    "expression"
+                )
             self._collect(other, (*trail, name), found)
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:
-        """The rendered text, without blank space around it. Raises UserError with file and line, and for no text."""
+        """The rendered text, stripped. Raises UserError, with file and line, on errors and if the text is empty."""
         try:
             with limited_time():
                 text = self._bounded(name, values).strip()
@@ -122,9 +125,9 @@ class TemplateSet:
         return text
 
     def _bounded(self, name: str, values: Mapping[str, Any]) -> str:
-        """The rendered text, given up as soon as it is too long: a loop may write without end.
+        """Render, and stop as soon as the text is too long, because a loop may never end.
 
-        The first rendering, which is the check of a card, has little memory: one expression may ask for all there is.
+        The first rendering, which checks the card, has limited memory, because one expression can use all of it.
         """
         pieces, length = [], 0
         with nullcontext() if name in self._rendered else _little_memory():
@@ -137,20 +140,18 @@ class TemplateSet:
         return "".join(pieces)
 
     def _too_long(self, name: str) -> UserError:
-        return UserError(
-            f"{find_file(self.roots, name)}: renders to more than {LONGEST:,} letters: no prompt is so long"
-        )
+        return UserError(f"{find_file(self.roots, name)}: renders to more than {LONGEST:,} characters: shorten it")
 
     def _parse(self, name: str) -> _Parsed:
         text, path, _ = self._load(name)
         try:
             tree = self._environment.parse(text, name)
-            with _little_memory():  # what is constant is worked out already here
+            with _little_memory():  # jinja evaluates constant expressions here
                 names = frozenset(jinja2.meta.find_undeclared_variables(tree))
             return _Parsed(text, names, tuple(jinja2.meta.find_referenced_templates(tree)))
         except MemoryError:
             raise self._too_long(name) from None
-        except jinja2.TemplateSyntaxError as error:  # or no such filter or test
+        except jinja2.TemplateSyntaxError as error:  # also an unknown filter or test
             raise UserError(f"{path}:{error.lineno}: {error.message}") from None
         except _TOO_MUCH as error:
             raise UserError(f"{path}: {type(error).__name__}: {error}") from None
@@ -158,7 +159,7 @@ class TemplateSet:
 
 @contextmanager
 def _little_memory() -> Iterator[None]:
-    """Let this process grow by no more than `ROOM`: past it a MemoryError is raised. On Linux; elsewhere nothing is."""
+    """Limit the growth of this process to `ROOM` bytes; MemoryError beyond. On Linux only; no limit elsewhere."""
     if sys.platform != "linux":
         yield
         return
@@ -168,7 +169,7 @@ def _little_memory() -> Iterator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = pages * resource.getpagesize() + ROOM
     if any(limit != resource.RLIM_INFINITY and limit < most for limit in (soft, hard)):
-        yield  # bounded already
+        yield  # a lower limit is set already
         return
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
     try:

@@ -1,4 +1,4 @@
-"""Reading a card, a template or a list of words: UTF-8, or an error that says what it is instead."""
+"""Read text files in UTF-8. Errors say which other encoding a file seems to have."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from vibe_harness.errors import UserError
 
 
 def read_text(path: Path) -> str:
-    """The text of a file, without a byte order mark. Raises UserError where it cannot be read or is not UTF-8."""
-    if path.is_fifo() or path.is_char_device():  # which may have no end, or be waited for, for ever
+    """The text of a file, without a byte order mark. Raises UserError if it cannot be read or is not UTF-8."""
+    if path.is_fifo() or path.is_char_device():  # reading could block or never end
         raise UserError(f"{path}: a pipe or a device, not a file")
     try:
         data = path.read_bytes()
@@ -22,18 +22,18 @@ def read_text(path: Path) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(encoding_fault(path, data)) from None
-    if "\0" in text:  # plain English in UTF-16 is also valid UTF-8, a NUL after each letter
-        raise UserError(f"{path}: not UTF-8 (it holds NUL characters, as UTF-16 does): save it as UTF-8")
+    if "\0" in text:  # ASCII text in UTF-16 is also valid UTF-8, with a NUL after each letter
+        raise UserError(f"{path}: not UTF-8 (it contains NUL characters, as UTF-16 does): save it as UTF-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def encoding_fault(path: Path, data: bytes) -> str:
-    """What is wrong with a file that does not decode as UTF-8, and where."""
+    """The error message for a file that is not UTF-8, with the line of the first invalid byte."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return f"{path}: not UTF-8 (it is UTF-16): save it as UTF-8"
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x}; Latin-1 perhaps): save it as UTF-8"
+        return f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x}; perhaps Latin-1): save it as UTF-8"
     return f"{path}: not UTF-8: save it as UTF-8"

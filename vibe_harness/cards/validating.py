@@ -1,4 +1,4 @@
-"""From a YAML file to a card of some kind, with every fault told by file, line and field."""
+"""Validate a YAML file against a card schema. Errors give file, line and field."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AnyCard = TypeVar("AnyCard", bound=Card)
 
 
 def validated(source: CardSource, model: type[AnyCard]) -> AnyCard:
-    """The card that a file holds. Raises CardError with every fault of its fields."""
+    """The card in a file. Raises CardError with all errors of its fields."""
     try:
         return model.model_validate(source.data)
     except ValidationError as error:
@@ -27,7 +27,7 @@ def validated(source: CardSource, model: type[AnyCard]) -> AnyCard:
 
 
 def named_card(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
-    """The card that a file holds, which bears the file's name in its field `kind`. Raises UserError as `validated`."""
+    """The card in a file. Its field `kind` must be the file's name. Raises UserError as `validated` does."""
     card = validated(source, model)
     name = getattr(card, kind)
     if name != source.path.stem:
@@ -39,7 +39,7 @@ def named_card(source: CardSource, model: type[AnyCard], kind: str) -> AnyCard:
 
 
 def without_unknown_fields(data: Mapping[str, Any], model: type[AnyCard]) -> AnyCard | None:
-    """The card less the fields that it may not have; None where that does not mend it."""
+    """The card without its unknown fields; None if it is still invalid."""
     kept = copy.deepcopy(dict(data))
     try:
         return model.model_validate(kept)
@@ -58,33 +58,33 @@ def without_unknown_fields(data: Mapping[str, Any], model: type[AnyCard]) -> Any
 
 
 def _explain(source: CardSource, model: type[Card], error: ValidationError) -> Iterator[str]:
-    """One line a fault: file, line, field, what is wrong."""
+    """One line for each error: file, line, field, what is wrong."""
     for fault in error.errors():
         keys = [key for key in fault["loc"] if key != "[key]"]
         field = ".".join(str(key) for key in keys)
         place = source.location(keys)
         if fault["type"] == "extra_forbidden":
             known = model.model_fields if len(keys) == 1 else ()
-            hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or mend its spelling."
+            hint = did_you_mean(str(keys[-1]), known) if known else "Remove it, or correct its spelling."
             yield f"{place}: unknown field '{field}'. {hint}"
         elif fault["type"] == "missing":
             yield f"{place}: the field '{field}' is missing: add it{_meaning(model, keys)}"
         else:
             what = what_is_wrong(fault)
-            yield f"{place}: {field}: {what}" if field else f"{place}: {what}"  # no field where several disagree
+            yield f"{place}: {field}: {what}" if field else f"{place}: {what}"  # no field if it concerns several
 
 
 def what_is_wrong(fault: Mapping[str, Any]) -> str:
-    """One of pydantic's faults in words."""
+    """The message for one of pydantic's errors."""
     what: str = fault["msg"].removeprefix("Value error, ")
     if fault["type"] in ("int_type", "float_type") and isinstance(fault["input"], str):
-        what += "; this is a word, being in quotes, or written as 1e-3, which is no number in YAML (0.001 is)"
+        what += "; this is a string: remove the quotes, or write 0.001 instead of 1e-3, which YAML reads as a string"
     if fault["type"] == "string_type" and isinstance(fault["input"], int | float | date):
-        what += "; YAML reads this as no word: put it in quotes"
+        what += "; YAML does not read this as a string: put it in quotes"
     return what
 
 
 def _meaning(model: type[Card], keys: Sequence[str | int]) -> str:
-    """What a field of the card itself holds, in brackets, where its schema says so."""
+    """The description of a top-level field, in brackets; empty if it has none."""
     field = model.model_fields.get(str(keys[0])) if len(keys) == 1 else None
     return f" ({field.description})" if field and field.description else ""

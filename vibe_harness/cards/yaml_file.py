@@ -1,4 +1,4 @@
-"""Reading a YAML card: safely, with the line of every field, with includes resolved."""
+"""Read YAML cards safely, resolve includes, and keep the line of every field."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from vibe_harness.errors import UserError
 
 @dataclass(frozen=True)
 class CardSource:
-    """A card's content after includes, with the place each field came from."""
+    """The content of a card after includes, with the location of each field."""
 
     path: Path
     data: dict[str, Any]
     locations: Mapping[tuple[str | int, ...], str]  # path of keys -> "FILE:LINE"
 
     def location(self, keys: Sequence[str | int]) -> str:
-        """The file and line of a field, or of the nearest thing around it."""
+        """File and line of a field, or of the nearest enclosing field."""
         for end in range(len(keys), -1, -1):
             found = self.locations.get(tuple(keys[:end]))
             if found:
@@ -32,13 +32,13 @@ class CardSource:
 
 
 class _CardLoader(yaml.SafeLoader):
-    """SafeLoader without aliases (they hide what a card says) and without repeated keys (the last would win)."""
+    """SafeLoader without YAML aliases, which make cards hard to read, and without duplicate keys."""
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.composer.ComposerError(
-                None, None, "anchors and aliases are not used in cards: write it out, or use include", event.start_mark
+                None, None, "cards cannot use anchors and aliases: write it out, or use include", event.start_mark
             )
         return super().compose_node(parent, index)
 
@@ -47,25 +47,25 @@ class _CardLoader(yaml.SafeLoader):
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 raise yaml.constructor.ConstructorError(
-                    None, None, "'<<' is not used in cards: write it out, or use include", key_node.start_mark
+                    None, None, "cards cannot use '<<': write it out, or use include", key_node.start_mark
                 )
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is no word: put it in quotes", key_node.start_mark
+                    None, None, f"the key {key!r} is not a string: put it in quotes", key_node.start_mark
                 )
             if key in seen:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key}' stands twice", key_node.start_mark
+                    None, None, f"the key '{key}' is given twice", key_node.start_mark
                 )
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
 
 def read_yaml(path: Path) -> CardSource:
-    """Read one YAML file that holds a mapping.
+    """Read a YAML file that contains a mapping.
 
-    Raises UserError, naming file and line, for what is not UTF-8, not YAML, not a mapping, or uses tags that build
+    Raises UserError, with file and line, if it is not UTF-8, not YAML or not a mapping, or has tags that construct
     objects.
     """
     text = read_text(path)
@@ -78,11 +78,11 @@ def read_yaml(path: Path) -> CardSource:
         raise UserError(f"{path}:{line}: {error.problem}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise UserError(f"{path}:{line}: a card holds no control characters (U+{error.character:04X})") from None
+        raise UserError(f"{path}:{line}: control character U+{error.character:04X}: remove it") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     if node is None or not isinstance(data, dict):
-        raise UserError(f"{path}:1: a card is a mapping of fields, as in 'task: story'")
+        raise UserError(f"{path}:1: a card must be a mapping of fields, as in 'task: story'")
     places: dict[tuple[str | int, ...], str] = {}
     _note_places(node, (), str(path), places)
     return CardSource(path, data, places)
@@ -103,10 +103,11 @@ def _note_places(
 
 
 def read_card(path: Path, within: Path | None = None) -> CardSource:
-    """Read a card and merge what it includes: mappings key by key, anything else replaced by the including card.
+    """Read a card and merge the cards that it includes.
 
-    `include` names a file, or a list of files, relative to the card; it stays inside `within` (by default the folder
-    of the card that was asked for). Raises UserError for a loop and for an include outside that folder.
+    Mappings are merged key by key; any other value of the including card replaces the included one. `include` is a file
+    name or a list of file names, relative to the card. Included files must be inside `within` (default: the folder of
+    the card). Raises UserError for a cycle and for a file outside that folder.
     """
     return _read_including(path, (within or path.parent).resolve(), (), {})
 
@@ -124,7 +125,7 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...], known: di
     if isinstance(includes, str):
         includes = [includes]
     if not isinstance(includes, list) or not all(isinstance(name, str) for name in includes):
-        raise UserError(f"{card.location(['include'])}: include takes a file name or a list of them")
+        raise UserError(f"{card.location(['include'])}: include must be a file name or a list of file names")
     data: dict[str, Any] = {}
     places: dict[tuple[str | int, ...], str] = {}
     for name in includes:

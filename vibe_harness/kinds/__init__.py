@@ -1,1 +1,1 @@
-"""Kinds of task: all that differs between them, behind one object for each."""
+"""Kinds of task. One object for each kind holds everything in which kinds differ."""

@@ -1,4 +1,4 @@
-"""What a kind of task is. Another package adds one through the entry-point group `vibe_harness.kinds`."""
+"""The interface of a task kind. Other packages add kinds through the entry-point group `vibe_harness.kinds`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PromptInstance:
-    """One question about one clip.
+    """One prompt for one clip.
 
-    prompt: renders its words. checked: the clip; the digest of its waveform stands for all that is played. audio: what
-    is played, where that is more than the clip.
+    prompt: renders the text. checked: the clip; its waveform digest covers everything that is played. audio: decodes
+    what is played, if it is more than the clip.
     """
 
     variant: str
@@ -38,86 +38,86 @@ class PromptInstance:
 
 
 class TaskKind:
-    """A kind of task. What is not overridden is as in open-ended tasks: one free answer to each clip and prompt.
+    """A kind of task. The defaults are those of open-ended tasks: one free-text answer to each clip and prompt.
 
-    No method holds state: one object serves every task of the kind.
+    Kinds have no state: one object serves every task of its kind.
     """
 
     variables: frozenset[str] = frozenset()
-    """Names that its templates are given besides those of every task."""
+    """Template variables of this kind, in addition to those of every task."""
     free_text = True
-    """Answers are free text: a text model reads them, groups need two speakers each, and nTVD can be tested."""
+    """Whether answers are free text: a text model reads them, each group needs two speakers, and nTVD can be tested."""
 
     def check_card(self, card: TaskCard) -> None:
-        """Raise ValueError for a card that this kind cannot ask."""
+        """Raise ValueError if the card is not valid for this kind."""
 
     def sources(self, roots: Sequence[Path], card: TaskCard) -> Mapping[str, str]:
-        """Further files that can change an answer: name -> digest. Raises UserError where one is missing."""
+        """Other files that can change an answer: name -> digest. Raises UserError if one is missing."""
         return {}
 
     def context(self, card: TaskCard) -> Mapping[str, Any]:
-        """Values of `variables` to render a template with where no clip is at hand."""
+        """Placeholder values of `variables`, to render a template without a clip."""
         return {}
 
     def columns(self, card: TaskCard) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Place in the card and name of every column that it takes from the manifest."""
+        """Card field (as keys) and name of every manifest column that the card uses."""
         yield from ()
 
     def sample_row(self, card: TaskCard, clip: Clip) -> Mapping[str, str]:
-        """What a row of the task's own corpus holds in those columns, made up for a trial of the card."""
+        """Made-up values of those columns, for a trial run of the card on the demo corpus."""
         return {}
 
     def check_rows(
         self, task: Task, corpus: Corpus, checked: Sequence[CheckedClip], progress: Progress, *, sound: bool
     ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
-        """The clips that can be asked about, and the others with the reason. sound: False where clips are not played.
+        """The clips that the task can use, and the others with the reason. sound: False if clips are not played.
 
-        Raises UserError where the corpus as a whole cannot be asked about.
+        Raises UserError if the task cannot use the corpus at all.
         """
         return list(checked), {}
 
     def draw(
         self, cards: Sequence[TaskCard], clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int
     ) -> list[Clip]:
-        """`limit` clips, drawn by the seed, in the manifest's order. cards: of all tasks of this kind in the run."""
+        """Draw `limit` clips with the seed, in manifest order. cards: those of all tasks of this kind in the run."""
         return draw_clips(clips, limit, dimensions, seed)
 
     def prompts(
         self, task: Task, styles: Sequence[str], checked: CheckedClip, rate: int, *, sound: bool = True
     ) -> Iterator[PromptInstance]:
-        """The questions of a task about a clip. styles: its prompts to use. rate: of the waveforms, in Hz."""
+        """The prompts of a task for a clip. styles: names of the prompts to use. rate: sample rate in Hz."""
         for style in styles:
             yield PromptInstance(style, partial(task.prompt, style, checked.clip.text), checked)
 
     def count(self, task: Task, clip: Clip) -> int:
-        """How many questions a prompt asks about a clip."""
+        """Number of requests for one prompt and clip."""
         return 1
 
     def bind(self, task: Task, variant: str, clip: Clip) -> Task:
-        """The task as it stands for one request."""
+        """The task of one request, with the options of that request."""
         return task
 
     def meaning(self, card: TaskCard, variant: str, values: tuple[str, ...]) -> tuple[str, ...]:
-        """What the canonical values of an answer meant in that variant of the prompt."""
+        """Translate the canonical values of an answer: for a choice task, from letters to option names."""
         return values
 
     def frame(self, path: Path, card: TaskCard, style: str, dimension: str) -> pd.DataFrame:
-        """Observations of one prompt, as the metrics take them (see `Metric`). path: observations of the run."""
+        """The observations of one prompt as a frame for metrics (see `Metric`). path: observations of the run."""
         return read_frame(path, card.task, style, dimension)
 
     def conditions(self, card: TaskCard, frame: pd.DataFrame, dimension: str) -> tuple[str, ...]:
-        """Variables of the task besides the one under test."""
+        """The other dimensions of the task, which are held constant in the comparison."""
         return ()
 
     def parts(self, card: TaskCard, frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Parts of the observations that are scored by themselves as well, by name."""
+        """Parts of the observations that also get scores of their own, by name."""
         yield from ()
 
     def warnings(self, responses: Path, card: TaskCard, style: str) -> list[str]:
-        """Further reasons why scores are not reliable. responses: of the run, asked by likelihood."""
+        """More reasons why scores are unreliable. responses: responses.jsonl of a run answered by likelihood."""
         return []
 
 
 def kind_of(card: TaskCard) -> TaskKind:
-    """The kind of a task. Raises UserError where no package at hand has it."""
+    """The kind of a task. Raises UserError if no installed package provides it."""
     return cast(TaskKind, KINDS.get(card.kind))

@@ -1,4 +1,4 @@
-"""Choice tasks: a letter, of options that are offered in one order or several."""
+"""Choice tasks: the model picks an option by its letter; options are offered in one or several orders."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNLIKELY_LETTERS_LIMIT = 0.10
-"""Share of the answers by likelihood for which something else than a letter is the likelier beginning."""
+"""Limit of the share of answers by likelihood that more probably begin with something other than a letter."""
 
 
 class ChoiceKind(TaskKind):
-    """One of several options by its letter, whatever the order in which they are offered."""
+    """The answer is one of several options, given by its letter."""
 
     variables = frozenset({"options", "spoken"})
     free_text = False
@@ -50,7 +50,7 @@ class ChoiceKind(TaskKind):
         if card.choice is None:
             raise ValueError("'kind: choice' needs the part 'choice', which names the options")
         if list(card.extraction.attributes) != [ATTRIBUTE]:
-            raise ValueError("extraction.attributes: a choice task reads the letter and nothing else: leave them out")
+            raise ValueError("extraction.attributes: a choice task reads only the letter: remove them")
 
     def sources(self, roots: Sequence[Path], card: TaskCard) -> Mapping[str, str]:
         return label_digests(roots, part_of(card))
@@ -72,17 +72,17 @@ class ChoiceKind(TaskKind):
                 yield ("choice", field), column
 
     def sample_row(self, card: TaskCard, clip: Clip) -> Mapping[str, str]:
-        """A spoken option is the clip itself."""
+        """As in `TaskKind`. The clip itself serves as the audio of every spoken option."""
         choice = part_of(card)
         row = {choice.item: clip.id}
         for name, option in choice.options.items():
-            row[option.text] = f"what the option {name} says"
+            row[option.text] = f"text of the option {name}"
             if option.audio:
                 row[option.audio] = clip.file
         if choice.order_column:
             row[choice.order_column] = "original"
         if choice.split_by:
-            row[choice.split_by] = "a kind of item"
+            row[choice.split_by] = "a category"
         if choice.key:
             row[choice.key.column] = choice.letters[0]
         return row
@@ -114,7 +114,7 @@ class ChoiceKind(TaskKind):
         return tuple(chosen_option(part_of(card), variant, letter) for letter in values)
 
     def frame(self, path: Path, card: TaskCard, style: str, dimension: str) -> pd.DataFrame:
-        """One row a response of one prompt style, all orders together, with the columns that `Metric` names."""
+        """One row for each response to one prompt style, over all orders, with the columns that `Metric` describes."""
         import pandas as pd
 
         choice = part_of(card)
@@ -138,7 +138,7 @@ class ChoiceKind(TaskKind):
             rows = frame[GROUP_PREFIX + choice.order_column].astype(str) if choice.order_column else letters
             meant = {(k, r): correct_option(choice, k, r) for k, r in {*zip(letters, rows, strict=True)}}
             frame["right"] = [meant[pair] for pair in zip(letters, rows, strict=True)]
-        if choice.order_column:  # a row's own order is asked under other letters too
+        if choice.order_column:  # a row with its own order is also asked with other letters
             frame[GROUP_PREFIX + choice.order_column] = frame["order"]
             if dimension == choice.order_column:
                 frame["group"] = frame["order"]
@@ -161,20 +161,22 @@ class ChoiceKind(TaskKind):
         if share <= UNLIKELY_LETTERS_LIMIT:
             return []
         return [
-            f"choice: for {share:.0%} of the answers something else than a letter is the likelier beginning (limit "
-            f"{UNLIKELY_LETTERS_LIMIT:.0%}), so that the likeliest letter may not be what the model would answer"
+            f"choice: {share:.0%} of the answers would more probably begin with something other than a letter (limit "
+            f"{UNLIKELY_LETTERS_LIMIT:.0%}): the most likely letter may not be the answer that the model would write"
         ]
 
 
 def part_of(card: TaskCard) -> ChoicePart:
-    """The part of a choice task's card that names its options."""
+    """The part `choice` of a choice task's card."""
     assert card.choice is not None, f"the card of '{card.task}' has no part 'choice'"
     return card.choice
 
 
 def unlikely_letters(path: Path, task: str, style: str) -> float:
-    """Share of the answers by likelihood to whose letters the model gives less than half of all probability; 0 where
-    there are no such answers. path: responses of the run."""
+    """Share of the answers by likelihood whose letters have a total probability below 0.5; 0 if there are no answers.
+
+    path: responses.jsonl of the run.
+    """
     unlikely = [
         sum(map(math.exp, stored.likelihoods.values())) < 0.5
         for stored in read_responses(path)
@@ -186,7 +188,7 @@ def unlikely_letters(path: Path, task: str, style: str) -> float:
 
 
 def _only(values: Sequence[str]) -> str | None:
-    """The one value of an answer, or None."""
+    """The only value of an answer, or None."""
     return str(values[0]) if len(values) else None
 
 

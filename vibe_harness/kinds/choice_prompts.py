@@ -1,4 +1,4 @@
-"""The questions of a choice task about one clip: one for each prompt and order of the options."""
+"""The prompts of a choice task for one clip: one for each prompt style and order of the options."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 def choice_prompts(
     task: Task, choice: ChoicePart, styles: Sequence[str], checked: CheckedClip, rate: int, *, sound: bool = True
 ) -> Iterator[PromptInstance]:
-    """The questions of a choice task about a clip: one for each prompt and order of the options.
+    """The prompts of a choice task for a clip: one for each prompt style and order of the options.
 
-    styles: its prompts to use. rate: of the waveforms, in Hz. sound: False where words take the place of sound, so that
-    the options stand in the prompt.
+    styles: names of the prompts to use. rate: sample rate in Hz. sound: False if no audio is played; the options are
+    then text in the prompt.
     """
     for style in styles:
         spoken = sound and choice.speech is not None
@@ -46,20 +46,20 @@ def choice_prompts(
             yield PromptInstance(variant, prompt, whole, options, partial(_joined, paths, pause, rate))
 
 
-def _pieces(task: Task, choice: ChoicePart, heard: CheckedClip, options: Sequence[Option]) -> list[tuple[Path, str]]:
-    """Audio file and digest of each piece, in the order in which they are heard."""
+def _pieces(task: Task, choice: ChoicePart, checked: CheckedClip, options: Sequence[Option]) -> list[tuple[Path, str]]:
+    """Audio file and digest of each piece, in the order in which they are played."""
     labels = _labels(task)
-    found = [labels[""]] if "" in labels else []
-    found.append((heard.path, heard.waveform))
+    pieces = [labels[""]] if "" in labels else []
+    pieces.append((checked.path, checked.waveform))
     for option in options:
-        part = heard.parts[option_file(choice, heard.clip, option.content)]
-        found += [labels[option.label], (part.path, part.waveform)]
-    return found
+        part = checked.parts[option_file(choice, checked.clip, option.content)]
+        pieces += [labels[option.label], (part.path, part.waveform)]
+    return pieces
 
 
 @lru_cache(maxsize=16)
 def _labels(task: Task) -> dict[str, tuple[Path, str]]:
-    """Letter -> its audio file, with a digest of it."""
+    """Letter -> audio file of its label, and the file's digest."""
     files = label_files(task.templates.roots, task.card.choice) if task.card.choice else {}
     return {letter: (path, hashlib.sha256(path.read_bytes()).hexdigest()) for letter, path in files.items()}
 
@@ -68,15 +68,15 @@ def _joined(paths: Sequence[Path], pause_s: float, rate: int) -> Waveform:
     return joined([_decoded(path, rate) for path in paths], pause_s)
 
 
-_decoded = lru_cache(maxsize=16)(read_audio)  # the labels come again in every question
+_decoded = lru_cache(maxsize=16)(read_audio)  # every prompt plays the same labels
 
 
-def spoken_seconds(task: Task, choice: ChoicePart, heard: CheckedClip) -> float:
-    """How long a clip lasts joined with its spoken options, labels and pauses; the same in every order."""
+def spoken_seconds(task: Task, choice: ChoicePart, checked: CheckedClip) -> float:
+    """Duration (s) of a clip joined with its spoken options, labels and pauses. It is the same in every order."""
     assert choice.speech is not None
-    options = [heard.parts[option_file(choice, heard.clip, name)].seconds for name in choice.options]
+    options = [checked.parts[option_file(choice, checked.clip, name)].seconds for name in choice.options]
     labels = [_seconds(path) for path, _ in _labels(task).values()]
-    pieces = [heard.seconds, *options, *labels]
+    pieces = [checked.seconds, *options, *labels]
     return sum(pieces) + choice.speech.pause_s * (len(pieces) - 1)
 
 
@@ -87,10 +87,10 @@ def _seconds(path: Path) -> float:
 
 
 def draw_items(clips: Sequence[Clip], limit: int, column: str, dimensions: Sequence[str], seed: int) -> list[Clip]:
-    """Whole items, drawn by the seed, until they have at least `limit` clips; in the manifest's order.
+    """Draw whole items with the seed until they have at least `limit` clips. Returns the clips in manifest order.
 
-    An item that some of its voices or orders lack cannot be compared. Where some items are asked in one dimension and
-    some in another, they are drawn in turn. A larger limit draws the same items and more.
+    Items are kept whole, because an item can only be compared if all its voices and orders are there. If items differ
+    in the dimensions they have, each set of dimensions gets its turn. A larger limit adds items to the same draw.
     """
     items: dict[str, list[int]] = {}
     for index, clip in enumerate(clips):

@@ -1,4 +1,4 @@
-"""Open-ended tasks: free text, from which an extractor reads attributes."""
+"""Open-ended tasks: the answer is free text, from which an extractor reads attributes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from vibe_harness.kinds.base import TaskKind
 
 
 class OpenEndedKind(TaskKind):
-    """Free text, from which an extractor reads the attributes of the card."""
+    """The answer is free text, from which an extractor reads the attributes of the card."""
 
     def check_card(self, card: TaskCard) -> None:
         if not card.extraction.attributes:

@@ -1,4 +1,4 @@
-"""The cascade: the model writes down what it hears, and is then asked with those words in place of the clip."""
+"""The modality `cascade`: the model transcribes each clip, and its own transcription then replaces the audio."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from vibe_harness.store.responses import FinalResponses
 
 
 def transcribing(plan: Plan) -> Iterator[Request]:
-    """One request a clip: what is said in it."""
+    """Yield one transcription request for each clip."""
     generation = Generation(TRANSCRIPTION_TOKENS, seed=plan.seed)
-    asked = [plan.model.identity(), TRANSCRIBE, TRANSCRIPTION_TOKENS, plan.seed]
-    for heard in plan.clips:
+    identity = [plan.model.identity(), TRANSCRIBE, TRANSCRIPTION_TOKENS, plan.seed]
+    for checked in plan.clips:
         yield Request(
-            id=digest([*asked, heard.clip.id, heard.waveform]),
+            id=digest([*identity, checked.clip.id, checked.waveform]),
             task="transcription",
             variant="cascade",
-            clip=heard.clip.id,
+            clip=checked.clip.id,
             prompt=TRANSCRIBE,
             generation=generation,
-            audio=partial(read_audio, heard.path, plan.model.sample_rate),
+            audio=partial(read_audio, checked.path, plan.model.sample_rate),
         )
 
 
 def transcriptions(finals: FinalResponses) -> dict[str, Response]:
-    """Clip -> how its transcription ended, of those that were asked for."""
+    """Clip -> response to its transcription request."""
     return {stored.clip: stored.response() for stored in finals}
 
 
 class TranscriptBackend:
-    """A backend that is asked with the words of a clip in its place.
+    """A back end wrapper that replaces the audio of each request by the clip's transcription.
 
-    A clip whose transcription gave no words is not asked about: its requests end as the transcription did.
+    If a clip has no transcription, its requests are not sent, and end with the outcome of the transcription.
     """
 
     def __init__(self, backend: Backend, words: Mapping[str, Response]) -> None:
-        """words: clip -> its transcription."""
+        """words: clip -> response with its transcription."""
         self._backend = backend
         self._words = words
 
@@ -53,17 +53,17 @@ class TranscriptBackend:
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
         wordless: list[Response] = []
 
-        def asked() -> Iterator[Request]:
+        def with_words() -> Iterator[Request]:
             for request in requests:
-                heard = self._words[request.clip]
-                if heard.outcome in (Outcome.OK, Outcome.TRUNCATED):
-                    yield replace(request, prompt=in_words(heard.text, request.prompt), audio=None)
+                words = self._words[request.clip]
+                if words.outcome in (Outcome.OK, Outcome.TRUNCATED):
+                    yield replace(request, prompt=in_words(words.text, request.prompt), audio=None)
                 else:
-                    why = f"transcription: {heard.error or heard.outcome}"
-                    error = why if heard.outcome is Outcome.ERROR else None
-                    wordless.append(Response(request.id, heard.outcome, finish_reason=why, error=error))
+                    why = f"transcription: {words.error or words.outcome}"
+                    error = why if words.outcome is Outcome.ERROR else None
+                    wordless.append(Response(request.id, words.outcome, finish_reason=why, error=error))
 
-        for response in self._backend.generate(asked()):
+        for response in self._backend.generate(with_words()):
             yield response
             while wordless:
                 yield wordless.pop()

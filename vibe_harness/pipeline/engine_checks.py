@@ -1,4 +1,4 @@
-"""What is asked of a running engine besides the run's own requests, and written down beside them."""
+"""Checks of a running engine: hearing and batch invariance. Results are recorded in engines.jsonl."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from vibe_harness.store.run_folder import RunFolder
 
 
 def check_hearing_once(plan: Plan, backend: Backend, folder: RunFolder) -> None:
-    """Ask the model what was said in up to three clips and in silence; what it wrote goes into the run folder.
+    """Ask the model what is said in up to three clips and in silence, and record its answers in the run folder.
 
-    Raises EngineError where it writes the same for all of them. Not asked twice in one run, nor where no clip is
-    played, nor of the simulated model, which hears pitch and timbre but no words.
+    Raises EngineError if all answers are the same. The check is skipped if it was done before in this run, if no audio
+    is played, and for the simulated model, which detects pitch and timbre but no words.
     """
     asked = plan.modality != "transcript" and plan.model.backend != "simulated"
     if not asked or hearing_answers(folder.engines) is not None:
         return
-    by_words = {heard.clip.sentence_id or heard.clip.text or heard.clip.id: heard for heard in plan.clips}
+    by_words = {clip.clip.sentence_id or clip.clip.text or clip.clip.id: clip for clip in plan.clips}
     different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
-    clips = [(heard.clip.id, partial(read_audio, heard.path, plan.model.sample_rate)) for heard in different]
-    heard = check_hearing(backend, plan.model, clips)
-    append_engine(folder.engines, HEARING_CHECK, {"answers": heard.answers})
+    clips = [(clip.clip.id, partial(read_audio, clip.path, plan.model.sample_rate)) for clip in different]
+    result = check_hearing(backend, plan.model, clips)
+    append_engine(folder.engines, HEARING_CHECK, {"answers": result.answers})
 
 
 def batch_checked(folder: RunFolder) -> int:
-    """How many requests of this run were asked again, one by one."""
+    """Number of requests of this run that were repeated one by one."""
     return max((entry.requests for entry in batch_checks(folder.engines)), default=0)
 
 
 def check_batch(plan: Plan, finals: FinalResponses, backend: Backend, folder: RunFolder, number: int) -> None:
-    """Ask `number` answered requests again, spread evenly over the run, each alone; write down where texts differ."""
+    """Repeat `number` answered requests one by one, spread evenly over the run, and record the texts that differ."""
     readable = sorted(stored.request for stored in finals if stored.readable)
     step = max(1, len(readable) // number)
     chosen = set(readable[::step][:number])

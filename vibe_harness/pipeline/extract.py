@@ -1,4 +1,4 @@
-"""Second stage: the extractor reads the responses that hold text and were not read yet."""
+"""Second stage: the extractor reads the attributes from the responses that have no extraction yet."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from vibe_harness.store.journal import Journal
 from vibe_harness.store.request_ids import Ids
 from vibe_harness.store.responses import StoredResponse
 
-Pending = tuple[str, StoredResponse]  # a response that is to be read, with the key of its extraction
+Pending = tuple[str, StoredResponse]  # key of an extraction, and the response to read
 
 
 def pending_extractions(
     finals: Iterable[StoredResponse], done: Ids, keys: ExtractionKeys, tick: Tick
 ) -> Iterator[Pending]:
-    """Every final response that holds text and whose key is not among `done`; those that are, are ticked off."""
+    """Yield every final response with text whose key is not in `done`. Those in `done` are counted with `tick`."""
     for stored in finals:
         if stored.readable:
             key = keys.of(stored)
@@ -41,11 +41,11 @@ def extract(
     tick: Tick,
     failed: Container[str] = (),
 ) -> None:
-    """Read the responses, and store each extraction under its key as it arrives.
+    """Extract the attributes of the responses, and store each extraction as it arrives.
 
-    task_of: from a response to its task as it stands for that request. failed: keys of extractions that failed in an
-    earlier start. Raises EngineError where the extractor answers what it was not asked, twice, or not at all, and where
-    many calls fail one after the other.
+    task_of: returns the task of a response, bound to its request. failed: keys of extractions that failed in an earlier
+    start. Raises EngineError if the extractor returns an extraction that was not requested, or twice, or omits one,
+    and if many calls in a row fail.
     """
     waiting: dict[str, str] = {}  # request -> key
     guard = FailureGuard()

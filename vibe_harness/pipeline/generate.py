@@ -1,4 +1,4 @@
-"""First stage: the audio model answers what it has not answered yet."""
+"""First stage: the model answers the requests that have no response yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vibe_harness.store.responses import FinalResponses, StoredResponse
 
 @dataclass
 class GenerationCounts:
-    """How the asking went: requests asked, those of them whose call failed, and why the first one did."""
+    """Requests sent, how many of them failed, and the first error."""
 
     requests: int = 0
     failed: int = 0
@@ -32,12 +32,12 @@ def generate(
     budget: Budget,
     served: str | None = None,
 ) -> GenerationCounts:
-    """Ask what has no answer among `finals` yet, and store each response as it arrives.
+    """Send the requests that have no answer in `finals` yet, and store each response as it arrives.
 
-    tick(n) is called with the number of requests done, the earlier ones included. served: the model that gave earlier
-    answers which are not in this journal. Raises EngineError where the backend answers what it was not asked, twice, or
-    not at all, where another model answers than the one that gave the answers stored so far, where many calls fail one
-    after the other, and where the budget is used up.
+    tick: called with the number of finished requests, earlier ones included. served: name of the model that gave
+    earlier answers outside this journal. Raises EngineError if the back end returns a response that was not requested,
+    or twice, or leaves one out; if another model answers than before; if many calls in a row fail; and if the budget is
+    used up.
     """
     waiting: dict[str, Request] = {}
 
@@ -47,7 +47,7 @@ def generate(
                 waiting[request.id] = request
                 yield request
 
-    asked, guard = GenerationCounts(), FailureGuard()
+    counts, guard = GenerationCounts(), FailureGuard()
     tick(len(finals.answered))
     with Journal(finals.path) as journal:
         for response in enforce_limits(backend, pending(), budget, finals.served_model or served):
@@ -57,12 +57,12 @@ def generate(
             failed_before = finals.failed(request.id)
             stored = StoredResponse.of(request.key, response, time.time())
             finals.note(stored, journal.append(stored.fields()))
-            asked.requests += 1
+            counts.requests += 1
             if response.outcome is Outcome.ERROR:
-                asked.failed += 1
-                asked.first_error = asked.first_error or response.error
+                counts.failed += 1
+                counts.first_error = counts.first_error or response.error
             tick(1)
             guard.count(response.error if response.outcome is Outcome.ERROR else None, failed_before)
     if waiting:
         raise EngineError(f"the backend left {len(waiting)} requests without an answer: run the same command again")
-    return asked
+    return counts

@@ -27,9 +27,9 @@ def write_observations(
     keys: ExtractionKeys,
     tasks: Mapping[str, Task],
 ) -> None:
-    """Join what the run folder holds into observations.parquet.
+    """Join clips, responses and extractions of a run folder into observations.parquet.
 
-    finals: the responses of the run. A request without a response yet has no row.
+    finals: the final responses of the run. Requests without a response have no row.
     """
     import pyarrow.parquet as pq
 
@@ -46,7 +46,7 @@ def observation_tables(
     keys: ExtractionKeys,
     tasks: Mapping[str, Task],
 ) -> Iterator[pa.Table]:
-    """What `write_observations` writes, a batch at a time, made anew from responses and extractions."""
+    """The tables that `write_observations` writes, one batch at a time."""
     dimensions = _dimensions(clips)
     schema = _schema(dimensions)
     batch: list[Observation] = []
@@ -68,9 +68,9 @@ def _dimensions(clips: Mapping[str, Clip]) -> list[str]:
 def _joined(
     folder: RunFolder, finals: FinalResponses, keys: ExtractionKeys
 ) -> Iterator[tuple[StoredResponse, StoredExtraction | None]]:
-    """Each planned request's final response with its extraction.
+    """The final response of each request with its extraction.
 
-    Raises UserError for an extraction that names another request than its response: somebody edited it.
+    Raises UserError if an extraction belongs to another request than its response, because the file was edited.
     """
     with closing(ExtractionsByKey(folder.extractions)) as extractions:
         for stored in finals:
@@ -78,7 +78,7 @@ def _joined(
             if stored.readable:
                 extraction = extractions.get(keys.of(stored))
                 if extraction is None:
-                    continue  # not read yet: the run stopped between two stages
+                    continue  # not extracted yet: the run stopped between two stages
                 if extraction.request != stored.request:
                     raise UserError(
                         f"{folder.extractions}: the reading of {stored.request} names the request "

@@ -1,4 +1,4 @@
-"""The whole way: plan, generate, extract, observe, score. Each stage goes on from what is on disk."""
+"""Run all stages: generate, extract, observe, score. Each stage resumes from what is on disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ T = TypeVar("T", Backend, Extractor)
 
 
 class EngineCache(Generic[T]):
-    """One engine at a time, kept open for as long as what follows needs the same: several runs then load it once."""
+    """Keeps the last engine open, so that consecutive runs with the same engine load it once."""
 
     def __init__(self) -> None:
         self._key: Any = None
@@ -47,7 +47,7 @@ class EngineCache(Generic[T]):
 
     @contextmanager
     def opened(self, key: Any, open_engine: Callable[[], T]) -> Iterator[T]:
-        """The engine of that key; another one is closed first. One that fails is closed and not kept."""
+        """The engine with this key. Opens it if needed and closes any other. An engine that fails is closed."""
         if self._engine is None or key != self._key:
             self.close()
             self._engine, self._key = open_engine(), key
@@ -65,7 +65,7 @@ class EngineCache(Generic[T]):
 
 @dataclass(frozen=True)
 class ActiveRun:
-    """A run whose folder this process holds."""
+    """A run whose folder is locked by this process."""
 
     prepared: PreparedRun
     folder: RunFolder
@@ -75,17 +75,17 @@ class ActiveRun:
 
 
 def run(prepared: PreparedRun, progress: Progress) -> Results:
-    """Run what was prepared in its folder, or finish what an earlier start left there.
+    """Start or resume a run in its folder.
 
-    Raises UserError where the folder belongs to another run or another process works in it, EngineError where the
-    engine fails; what was already answered is kept.
+    Raises UserError if the folder belongs to another run or is locked by another process, and EngineError if the engine
+    fails. Responses that are stored already are kept.
     """
     [results] = run_all([prepared], progress)
     return results
 
 
 def run_all(runs: Sequence[PreparedRun], progress: Progress) -> Iterator[Results]:
-    """As `run`, for several: all are asked, then all are read, then each is scored. Models are loaded once."""
+    """As `run`, for several runs: generates for all, then extracts for all, then scores each. Models load once."""
     spent = Spent()
     with ExitStack() as held:
         active_runs = [held.enter_context(open_run(prepared, spent)) for prepared in runs]
@@ -105,9 +105,9 @@ def _tasks_of(runs: Sequence[PreparedRun]) -> list[Task]:
 
 @contextmanager
 def open_run(prepared: PreparedRun, spent: Spent | None = None) -> Iterator[ActiveRun]:
-    """Hold the folder, and write down there what is asked. Raises UserError as `run` does.
+    """Lock the run folder and record the run in it. Raises UserError as `run` does.
 
-    spent: by runs of the same command, which share its limit.
+    spent: cost of earlier runs of the same command, which share one limit.
     """
     folder, config = RunFolder(prepared.folder), prepared.config
     new = not folder.path.exists()
@@ -127,9 +127,9 @@ def open_run(prepared: PreparedRun, spent: Spent | None = None) -> Iterator[Acti
 
 
 def run_generation(active: ActiveRun, models: EngineCache[Backend], progress: Progress, tasks: Sequence[Task]) -> None:
-    """First stage: the model answers what it has not answered yet.
+    """First stage: the model answers the requests that have no response yet.
 
-    tasks: all that the model will be asked while it is loaded, so that it can be sized.
+    tasks: all tasks that the model will be used for while it is loaded, from which engines choose their size.
     """
     prepared, folder, finals = active.prepared, active.folder, active.finals
     plan, unchecked = prepared.plan, prepared.config.check_batch_invariance
@@ -145,9 +145,9 @@ def run_generation(active: ActiveRun, models: EngineCache[Backend], progress: Pr
             backend, served = _transcribed(active, opened, progress)
         requests = plan.requests(read_prompts(folder.requests))
         with progress.stage(f"asking {plan.model.model}", len(plan)) as tick:
-            asked = generate(requests, finals, backend, tick, active.budget, served)
-        if not answered_before and asked.failed == asked.requests:
-            raise EngineError(f"every request to '{plan.model.model}' failed. The first: {asked.first_error}")
+            counts = generate(requests, finals, backend, tick, active.budget, served)
+        if not answered_before and counts.failed == counts.requests:
+            raise EngineError(f"every request to '{plan.model.model}' failed. The first: {counts.first_error}")
         if batch_checked(folder) < unchecked:
             check_batch(plan, finals, backend, folder, unchecked)
 
@@ -161,7 +161,7 @@ def _started(prepared: PreparedRun, progress: Progress, tasks: Sequence[Task]) -
 
 
 def _transcribed(active: ActiveRun, backend: Backend, progress: Progress) -> tuple[Backend, str | None]:
-    """The backend, asked from now on with the model's own transcriptions; and the model that made these."""
+    """Transcribe the clips. Returns a back end that uses the transcriptions, and their model's name."""
     plan = active.prepared.plan
     finals = FinalResponses(active.folder.transcriptions, request_table(transcribing(plan)))
     with progress.stage(f"transcribing with {plan.model.model}", len(plan.clips)) as tick:
@@ -172,9 +172,9 @@ def _transcribed(active: ActiveRun, backend: Backend, progress: Progress) -> tup
 def run_extraction(
     active: ActiveRun, extractors: EngineCache[Extractor], progress: Progress, tasks: Sequence[Task]
 ) -> None:
-    """Second stage: the extractor reads what was not read yet; observations are made of all.
+    """Second stage: the extractor reads the responses that have no extraction yet; then observations are written.
 
-    tasks: all whose answers the extractor will read while it is loaded.
+    tasks: all tasks that the extractor will be used for while it is loaded.
     """
     prepared, folder, finals = active.prepared, active.folder, active.finals
     own = {task.name: task for task in prepared.plan.tasks}
@@ -198,7 +198,7 @@ def run_extraction(
 
 
 def run_scoring(active: ActiveRun, progress: Progress) -> Results:
-    """Last stage: scores of the observations, stored in the folder."""
+    """Last stage: score the observations and store the results in the folder."""
     prepared = active.prepared
     results = score_run(active.folder, settings_of(prepared.config), prepared.dimensions, progress)
     write_results(active.folder, results)

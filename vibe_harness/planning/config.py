@@ -25,7 +25,7 @@ GROUPS = (ASKED, SCORED, LIMITS, PLACES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOption:
-    """One option of a run: how people type it, what it is for, and what it may be."""
+    """One option of a run: its name on the command line, help, group and allowed values."""
 
     name: str  # of the field
     help: str
@@ -39,12 +39,12 @@ class RunOption:
     above: float | None = None
     metavar: str | None = None
     identity: bool = False
-    """It changes responses, so that a run with another value is another run."""
+    """Whether it changes responses. A run with another value is then another run."""
     study: bool = True
-    """A study file may set it for all of its runs."""
+    """Whether a study file can set it for all its runs."""
 
     def check(self, value: Any) -> None:
-        """Raise UserError, naming the option as typed, for a value that it cannot take."""
+        """Raise UserError, with the option's name on the command line, if the value is not allowed."""
         if value is None:
             return
         if self.kind == "integer" and self.least is not None:
@@ -52,7 +52,7 @@ class RunOption:
         elif self.kind == "number" and self.above is not None and not self.above < value < math.inf:
             raise UserError(f"{self.flag}: a number above {self.above:g} is needed, not {value:g}")
         elif self.kind == "choice" and value not in self.choices:
-            raise UserError(f"{self.flag} {value}: there is no such. {did_you_mean(str(value), self.choices)}")
+            raise UserError(f"{self.flag} {value}: unknown value. {did_you_mean(str(value), self.choices)}")
 
 
 def _option(help: str, group: str, *, default: Any = None, **more: Any) -> Any:
@@ -67,9 +67,9 @@ def _option(help: str, group: str, *, default: Any = None, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a person asks of the harness. A single string or path is taken where several may be given.
+    """All options of a run. Where a list is expected, a single string or path is accepted too.
 
-    Raises UserError for a value that its option cannot take.
+    Raises UserError if a value is not allowed.
     """
 
     model: str = _option("Model card: a name, or a YAML file.", ASKED, required=True, study=False)
@@ -131,7 +131,7 @@ class RunConfig:
     label: str | None = field(default=None, compare=False)
     """From a study: what it calls the model, which a leaderboard then shows."""
     progress: Progress | None = field(default=None, compare=False, repr=False)
-    """From Python: what is told how far a run has come."""
+    """From Python only: receives the progress of the run."""
 
     def __post_init__(self) -> None:
         for option in options():
@@ -140,8 +140,10 @@ class RunConfig:
             option.check(value)
 
     def identity(self) -> dict[str, Any]:
-        """The options that change responses, for run.json. Those that came later are left out at their default, so
-        that a folder of before goes on."""
+        """The options that change responses, for run.json.
+
+        Options added in later versions are left out at their default, so that older run folders can be resumed.
+        """
         return {
             option.name: getattr(self, option.name)
             for option in options()
@@ -149,10 +151,10 @@ class RunConfig:
         }
 
     def given(self) -> dict[str, Any]:
-        """The options that are not at their default, as JSON can hold them."""
-        found = {option.name: getattr(self, option.name) for option in options()}
+        """The options that differ from their default, as plain data for JSON."""
+        values = {option.name: getattr(self, option.name) for option in options()}
         defaults = {option.name: _as_kind(option.kind, option.default) for option in options()}
-        return {name: _plain(value) for name, value in found.items() if value != defaults[name]}
+        return {name: _plain(value) for name, value in values.items() if value != defaults[name]}
 
 
 def _as_kind(kind: Kind, value: Any) -> Any:
@@ -193,7 +195,7 @@ def options() -> tuple[RunOption, ...]:
 
 
 def option_named(name: str) -> RunOption:
-    """The option of that field of `RunConfig`."""
+    """The option with this name, a field of `RunConfig`."""
     return next(option for option in options() if option.name == name)
 
 
@@ -201,7 +203,7 @@ _KINDS: dict[Any, Kind] = {str: "text", bool: "flag", int: "integer", float: "nu
 
 
 def _kind_of(annotation: Any) -> tuple[Kind, tuple[str, ...]]:
-    """The kind of value that an annotation of `RunConfig` stands for, and the words of a choice."""
+    """The kind of value that an annotation of `RunConfig` describes, and the choices if it is a Literal."""
     if get_origin(annotation) is Literal:
         return "choice", get_args(annotation)
     if get_origin(annotation) is Mapping or annotation == Mapping[str, Any]:

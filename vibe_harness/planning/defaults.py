@@ -1,4 +1,4 @@
-"""Which corpora a run takes, and with which of the tasks, where the person may have named none."""
+"""Defaults of a run: which corpora to use, with which tasks, and which dimensions to compare."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from vibe_harness.errors import UserError
 def choose_corpora(
     named: str | None, tasks: Sequence[Task], dimensions: Sequence[str]
 ) -> list[tuple[Corpus, Sequence[Task]]]:
-    """The corpora to run over, each with the tasks to ask of it.
+    """The corpora of a run, each with its tasks.
 
-    named: by the person or the model card; all tasks are asked of it. Where None, every corpus at hand that a task is
-    meant for, in `dimensions` where any are given. Raises UserError where a task is left without a corpus.
+    named: corpus given by the user or the model card; it is used for all tasks. If None, each task uses the available
+    corpora that its card lists, for `dimensions` only if any are given. Raises UserError if a task has no corpus.
     """
     if named is not None:
         return [(find_corpus(named), tasks)]
@@ -34,10 +34,11 @@ def choose_corpora(
 
 
 def choose_dimensions(asked: Sequence[str], corpus: Corpus, tasks: Sequence[Task]) -> list[str]:
-    """The dimensions to compare by: those asked for, else those for which a task names this corpus, else those of the
-    tasks; only such as the corpus has groups to compare in, so perhaps none.
+    """The dimensions to compare.
 
-    Raises UserError for one that is asked for and that the corpus lacks.
+    They are the ones given by the user. By default they are the dimensions for which a task card lists this corpus, or
+    else all dimensions of the tasks, in which the corpus has two groups or more. The result may be empty. Raises
+    UserError if the corpus lacks a dimension that the user gave.
     """
     columns = sorted({name for clip in corpus.clips for name in clip.groups})
     for dimension in asked:
@@ -51,7 +52,7 @@ def choose_dimensions(asked: Sequence[str], corpus: Corpus, tasks: Sequence[Task
 
 
 def _meant_for(task: Task, dimensions: Sequence[str]) -> list[str]:
-    """Names of the corpora that a task's card names, in its order."""
+    """Names of the corpora that a task card lists, in its order."""
     return list(
         dict.fromkeys(
             name

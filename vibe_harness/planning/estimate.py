@@ -1,4 +1,4 @@
-"""What a run is going to ask, before it asks: requests, audio, tokens, and what they may cost."""
+"""Estimate a run before it starts: requests, audio, tokens and cost."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from vibe_harness.modality import TRANSCRIBE, TRANSCRIPTION_TOKENS
 from vibe_harness.planning.plan import Plan
 from vibe_harness.store.request_ids import RequestSet
 
-LETTERS_A_TOKEN = 4  # of English, in the vocabularies of today's models
+LETTERS_A_TOKEN = 4  # typical for English
 SPOKEN_TOKENS_A_SECOND = 4  # 150 words a minute are 2.5 words, or some 3.5 tokens a second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What one model is going to be asked."""
+    """The requests to one model and their size."""
 
     requests: int
     audio_seconds: float  # over all requests
-    text_tokens: int  # of the prompts, about
-    audio_tokens: int | None  # None where the card does not say how many a second there are
+    text_tokens: int  # of the prompts, approximately
+    audio_tokens: int | None  # None if the card does not give audio_tokens_per_second
     most_output_tokens: int
     most_cost: float | None  # None without prices, or without audio_tokens
     currency: str | None
 
 
 def estimate_model(plan: Plan, done: RequestSet) -> Estimate:
-    """What the model of a plan is going to be asked besides the requests that are `done`."""
-    clips = {heard.clip.id: heard.seconds for heard in plan.clips}
+    """Estimate the requests to the model of a plan, without those in `done`."""
+    clips = {checked.clip.id: checked.seconds for checked in plan.clips}
     requests, letters, output, seconds, words = 0, 0, 0, 0.0, 0.0
     for request in plan.requests():
         if request.id in done:
@@ -41,7 +41,7 @@ def estimate_model(plan: Plan, done: RequestSet) -> Estimate:
             seconds += clips[request.clip]
         elif plan.modality == "cascade":
             words += clips[request.clip] * SPOKEN_TOKENS_A_SECOND
-    if plan.modality == "cascade" and requests:  # each clip is written down first
+    if plan.modality == "cascade" and requests:  # each clip is transcribed first
         requests += len(clips)
         letters += len(clips) * len(TRANSCRIBE)
         output += len(clips) * TRANSCRIPTION_TOKENS
@@ -50,12 +50,13 @@ def estimate_model(plan: Plan, done: RequestSet) -> Estimate:
 
 
 def estimate_extractor(plan: Plan, card: ModelCard | None) -> Estimate | None:
-    """What an extractor model is going to be asked at most; None for an extractor that is no model."""
+    """Upper estimate of the requests to an extractor model; None if the extractor is not a model."""
     if card is None:
         return None
     requests, text, output = 0, 0, 0
     for task in plan.tasks:
-        count = len(plan.variants[task.name]) * sum(kind_of(task.card).count(task, heard.clip) for heard in plan.clips)
+        kind = kind_of(task.card)
+        count = len(plan.variants[task.name]) * sum(kind.count(task, checked.clip) for checked in plan.clips)
         form = len(task.extraction_prompt("")) // LETTERS_A_TOKEN
         requests += count
         text += count * (form + task.card.generation.max_tokens)

@@ -1,4 +1,4 @@
-"""What a run asks: one request per clip, task and prompt variant, ordered by clip."""
+"""The requests of a run: one for each clip, task and prompt variant, ordered by clip."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from vibe_harness.store.request_ids import RequestTable
 
 @lru_cache(maxsize=8)
 def decoded(path: Path, rate: int) -> Waveform:
-    """The clip, kept while the tasks ask of it one after the other; see `read_audio`."""
+    """Decode a clip; cached, because the requests of a clip follow each other. See `read_audio`."""
     return read_audio(path, rate)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All requests of a run, made when they are asked for: a plan holds clips and tasks, not requests."""
+    """The requests of a run. A plan holds clips and tasks; requests are created in iteration."""
 
     model: ModelCard
     tasks: Sequence[Task]
@@ -37,65 +37,67 @@ class Plan:
     answer_by: AnswerBy = "generate"
 
     def __len__(self) -> int:
-        each = [(task, len(self.variants[task.name])) for task in self.tasks]
         return sum(
-            prompts * kind_of(task.card).count(task, heard.clip) for task, prompts in each for heard in self.clips
+            len(self.variants[task.name]) * kind_of(task.card).count(task, checked.clip)
+            for task in self.tasks
+            for checked in self.clips
         )
 
     def table(self) -> RequestTable:
-        """The id of every request with its key."""
+        """Id and key of every request."""
         return request_table(self.requests())
 
     def requests(self, written: Iterator[tuple[str, str]] | None = None) -> Iterator[Request]:
-        """Every request, clip by clip: what is asked of one clip shares the engine's caches.
+        """Yield every request, clip by clip, so that engines can reuse their cache for a clip.
 
-        written: id and prompt of each, as an earlier pass gave them, so that no prompt is rendered twice.
-
-        Those of a cascade come with the clip: `cascade.TranscriptBackend` puts the model's transcription in its place.
+        written: id and prompt of every request from an earlier pass, so that no prompt is rendered twice. In a cascade,
+        requests have the clip as audio, and `cascade.TranscriptBackend` replaces it by the model's transcription.
         """
         by_likelihood = self.answer_by == "likelihood"
-        how = [self.answer_by] if by_likelihood else []  # an id from before there were two ways stands
+        how = [self.answer_by] if by_likelihood else []  # keeps the ids of runs older than this option
         identity = digest([self.model.identity(), modality_identity(self.modality), *how])
-        for heard in self.clips:
+        for checked in self.clips:
             transcript = self.modality == "transcript"
-            audio = None if transcript else partial(decoded, heard.path, self.model.sample_rate)
+            audio = None if transcript else partial(decoded, checked.path, self.model.sample_rate)
             for task in self.tasks:
                 sampling = task.card.generation
                 generation = Generation(sampling.max_tokens, sampling.temperature, self.seed)
                 if by_likelihood:
                     generation = Generation(max_tokens=1, seed=self.seed)
                 styles, sound = self.variants[task.name], self.modality == "audio"
-                for asked in kind_of(task.card).prompts(task, styles, heard, self.model.sample_rate, sound=sound):
+                for instance in kind_of(task.card).prompts(task, styles, checked, self.model.sample_rate, sound=sound):
                     if written is not None:
                         id, prompt = next(written)
                     else:
-                        prompt = asked.prompt()
+                        prompt = instance.prompt()
                         if transcript:
-                            prompt = in_words(heard.clip.text or "", prompt)
-                        id = request_id(identity, task.name, asked.variant, prompt, generation, asked.checked)
+                            prompt = in_words(checked.clip.text or "", prompt)
+                        id = request_id(identity, task.name, instance.variant, prompt, generation, instance.checked)
                     yield Request(
                         id=id,
                         task=task.name,
-                        variant=asked.variant,
-                        clip=heard.clip.id,
+                        variant=instance.variant,
+                        clip=checked.clip.id,
                         prompt=prompt,
                         generation=generation,
-                        audio=asked.audio or audio,
-                        options=asked.options,
+                        audio=instance.audio or audio,
+                        options=instance.options,
                         answer_by=self.answer_by,
                     )
 
 
 def request_table(requests: Iterable[Request]) -> RequestTable:
-    """The id of every request with its key."""
+    """Id and key of every request."""
     return RequestTable((request.id, request.key) for request in requests)
 
 
-def request_id(identity: str, task: str, variant: str, prompt: str, generation: Generation, heard: CheckedClip) -> str:
-    """Digest (32 hex digits) of everything that can change an answer, so that no other answer is ever taken for it.
+def request_id(
+    identity: str, task: str, variant: str, prompt: str, generation: Generation, checked: CheckedClip
+) -> str:
+    """Digest (32 hex digits) of everything that can change the answer, so that answers are never mixed up.
 
-    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments), of the form in
-    which the model meets the clip, and of how it answers.
+    identity: digest of the model card's identity (engine, weights, revision, layout, rate, arguments), the modality and
+    the way of answering.
     """
     parts = (
         identity,
@@ -105,8 +107,8 @@ def request_id(identity: str, task: str, variant: str, prompt: str, generation: 
         str(generation.max_tokens),
         repr(generation.temperature),
         str(generation.seed),
-        heard.clip.id,
-        heard.waveform,
+        checked.clip.id,
+        checked.waveform,
     )
     hashed = hashlib.sha256()
     for part in parts:

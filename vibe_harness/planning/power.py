@@ -1,4 +1,4 @@
-"""Before a run: the smallest shift that a corpus can show for a task."""
+"""Power analysis before a run: the smallest shift that a corpus can detect for a task."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def task_power(
     simulations: int = 400,
     seed: int = 0,
 ) -> Power:
-    """The smallest nTVD of a task that a corpus shows with the given power, by simulation (`stats.power`).
+    """The smallest nTVD of a task that a corpus detects with the given power, by simulation (`stats.power`).
 
-    From the design alone: one answer a clip; closed attributes with equal shares, open ones with OPEN_VALUES values;
-    habit is the share of the variance that lies between speakers. With a pilot, a run folder of this task: its speakers
-    answer for those of the corpus. The test is the default one: speakers are exchanged within the strata that the
-    corpus declares. Raises UserError for groups that a run would refuse, and where the pilot lacks the task.
+    Without a pilot, the simulation assumes one answer per clip, equal shares for the values of closed attributes,
+    OPEN_VALUES values for open ones, and `habit` as the share of the variance between speakers. With a pilot (a run
+    folder of this task), answers are drawn from its speakers. The test is the default one: speakers are permuted within
+    the strata of the corpus. Raises UserError for groups that a run would reject, or if the pilot lacks the task.
     """
     if not kind_of(task.card).free_text:
         raise UserError(f"'{task.name}' is a {task.card.kind} task, and this is about nTVD, which it does not have")
@@ -99,7 +99,7 @@ def _from_pilot(task: Task, pilot: Path, dimension: str, sizes: Sequence[int]) -
     folder = RunFolder(pilot)
     asked = {record.card.task: record for record in folder.record().tasks}
     if task.name not in asked:
-        raise UserError(f"{pilot}: this run did not ask the task '{task.name}' (it asked {', '.join(asked)})")
+        raise UserError(f"{pilot}: this run does not have the task '{task.name}' (it has {', '.join(asked)})")
     frame = read_frame(folder.observations, task.name, asked[task.name].variants[0], dimension)
     speakers = speakers_of(frame)
     tables = [value_counts(frame[frame["attribute"] == name], speakers)[1] for name in attributes_of(frame)]

@@ -1,4 +1,4 @@
-"""What cannot be asked, or would compare nothing: refused before any model starts."""
+"""Checks of a run's configuration, made before any model starts."""
 
 from __future__ import annotations
 
@@ -17,35 +17,34 @@ from vibe_harness.modality import Modality
 from vibe_harness.progress import Progress
 from vibe_harness.records import AnswerBy, CheckedClip, Clip
 
-SHOWN = 20  # faults named in a message; the rest is counted
+SHOWN = 20  # errors listed in a message; the rest is counted
 
 
 def check_modality(model: ModelCard, modality: Modality) -> None:
-    """Raise UserError where the model cannot be asked in that form."""
+    """Raise UserError if the model does not support the modality."""
     if modality != "transcript" and not model.audio:
         raise UserError(
-            f"model '{model.model}' takes no audio: it can be an --extractor, or be given the corpus's words with "
+            f"model '{model.model}' takes no audio: use it as --extractor, or give it the corpus's text with "
             "--modality transcript"
         )
     if modality != "audio" and model.simulated:
-        raise UserError(f"model '{model.model}' is simulated and reads no words: --modality {modality} is not for it")
+        raise UserError(f"model '{model.model}' is simulated and only takes audio: leave out --modality {modality}")
 
 
 def check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy) -> None:
-    """Raise UserError where the tasks or the model's backend cannot be answered so."""
+    """Raise UserError if the tasks or the model's back end do not support this way of answering."""
     if answer_by == "generate":
         return
     free = [task.name for task in tasks if kind_of(task.card).free_text]
     if free:
         raise UserError(
-            f"--answer-by likelihood: the task '{free[0]}' offers no options, and choice tasks alone are answered so: "
-            "start a run for each kind"
+            f"--answer-by likelihood: only for choice tasks, and '{free[0]}' is not one: start a run for each kind"
         )
     check_likelihoods(model)
 
 
 def check_excludes(model: ModelCard, corpus: Corpus, clips: Sequence[Clip]) -> None:
-    """Raise UserError where a clip is of a group that the model's card excludes: a language it was not made for."""
+    """Raise UserError if a clip is of a group that the model card excludes, such as an unsupported language."""
     for column, groups in model.excludes.items():
         found = sorted({clip.groups[column] for clip in clips if clip.groups.get(column) in groups})
         if found:
@@ -57,9 +56,9 @@ def check_excludes(model: ModelCard, corpus: Corpus, clips: Sequence[Clip]) -> N
 
 
 def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
-    """Raise UserError where a model card would have code of the model's repository run, and the person did not say so.
+    """Raise UserError if a model card runs code from the model's repository without the user's permission.
 
-    own: arguments that the person typed, which are the person's word.
+    own: arguments given by the user, which count as permission.
     """
     engine = card.args.get("engine")
     by_argument = card.args.get("trust_remote_code") and "trust_remote_code" not in own
@@ -72,23 +71,23 @@ def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:
 
 
 def check_metrics(tasks: Sequence[Task], *, trust_remote_code: bool = False) -> None:
-    """Raise UserError where a card names a metric that does not exist or that its kind cannot feed."""
+    """Raise UserError if a card names a metric that does not exist or does not fit the task."""
     for task in tasks:
         for name in task.card.metrics:
             metric = find_metric(name, trust_remote_code=trust_remote_code)
             if task.card.kind not in metric.kinds:
                 raise UserError(
                     f"{task.path}: the metric '{name}' is for tasks of kind {' or '.join(metric.kinds)}, and "
-                    f"'{task.name}' is {task.card.kind}: take it out of the card's metrics"
+                    f"'{task.name}' is {task.card.kind}: remove it from the card's metrics"
                 )
             offered = task.card.choice.options if task.card.choice else {}
             absent = [option for option in metric.options if option not in offered]
             if absent:
                 raise UserError(
-                    f"{task.path}: the metric '{name}' is for tasks with an option '{absent[0]}': take it out"
+                    f"{task.path}: the metric '{name}' is for tasks with an option '{absent[0]}': remove it"
                 )
             if metric.key and (task.card.choice is None or task.card.choice.key is None):
-                raise UserError(f"{task.path}: the metric '{name}' needs to know the right answer: give the card a key")
+                raise UserError(f"{task.path}: the metric '{name}' needs the correct answers: add a key to the card")
 
 
 def check_rows(
@@ -102,28 +101,29 @@ def check_rows(
     *,
     sound: bool = True,
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
-    """The clips that every task can ask about, and the others with the reason.
+    """The clips that every task can use, and the others with the reason.
 
-    bad: clips that were left out before, with the reason. sound: False where clips are not played. Raises UserError,
-    naming rows, where some cannot be asked and may not be skipped, and where none can.
+    bad: clips that were left out before. skip: leave out unusable clips instead of raising an error. sound: False if
+    clips are not played. Raises UserError, listing rows, if some clips are unusable and `skip` is False, or if none is
+    usable.
     """
     faults: dict[str, BadAudio] = {}
     kept = list(checked)
     limit = model.max_seconds if model.long_clips == "refuse" and sound else None
     for task in tasks:
-        kept, found = kind_of(task.card).check_rows(task, corpus, kept, progress, sound=sound)
-        faults |= found
+        kept, unusable = kind_of(task.card).check_rows(task, corpus, kept, progress, sound=sound)
+        faults |= unusable
         if limit is not None:
-            faults |= {one.clip.id: _too_long(one, model.model, limit) for one in kept if one.seconds > limit}
-            kept = [one for one in kept if one.clip.id not in faults]
+            faults |= {clip.clip.id: _too_long(clip, model.model, limit) for clip in kept if clip.seconds > limit}
+            kept = [clip for clip in kept if clip.clip.id not in faults]
     if faults and (not skip or not kept):
         lines = [f"  {clip}: {fault.reason}" for clip, fault in list(faults.items())[:SHOWN]]
         more = [f"  and {len(faults) - SHOWN} more"] if len(faults) > SHOWN else []
-        told = [f"corpus '{corpus.name}': {len(faults)} rows cannot be asked:", *lines, *more]
-        raise UserError("\n".join([*told, "Mend them, or leave them out with --skip-bad-clips"]))
+        heading = f"corpus '{corpus.name}': {len(faults)} rows cannot be used:"
+        raise UserError("\n".join([heading, *lines, *more, "Correct them, or leave them out with --skip-bad-clips"]))
     return kept, {**bad, **faults}
 
 
-def _too_long(one: CheckedClip, model: str, limit: float) -> BadAudio:
-    words = f"{one.seconds:.1f} s long with its options, and the model '{model}' takes {limit:g} s"
-    return BadAudio(Fault.TOO_LONG, words)
+def _too_long(clip: CheckedClip, model: str, limit: float) -> BadAudio:
+    reason = f"{clip.seconds:.1f} s long with its options, but the model '{model}' takes {limit:g} s"
+    return BadAudio(Fault.TOO_LONG, reason)

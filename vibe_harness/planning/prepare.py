@@ -1,4 +1,4 @@
-"""From what a person asked for to a checked plan: every mistake is found here, before any model starts."""
+"""Turn the options of a run into a checked plan. Every mistake is reported here, before a model starts."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ RUNS = Path("runs")
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedRun:
-    """A question over one corpus, with everything found, loaded and checked."""
+    """A run over one corpus with everything loaded and checked."""
 
     config: RunConfig
-    identity: Mapping[str, Any]  # what makes a run another run: everything that changes responses or readings
+    identity: Mapping[str, Any]  # everything that can change responses or readings: see `run_identity`
     index: CardIndex
     corpus: Corpus
     plan: Plan
@@ -55,7 +55,7 @@ class PreparedRun:
     extractor: str
     bad_clips: Mapping[str, BadAudio]  # clip id -> why it is left out
     folder: Path
-    opener: Opener = open_backend  # where engines are started
+    opener: Opener = open_backend  # starts engines
 
 
 def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> list[PreparedRun]:
@@ -119,21 +119,21 @@ def _prepare(
     check_groups(corpus, tasks, dimensions, clips)
     if not sound:
         _check_words(corpus, clips)
-    as_written = _worded(corpus, clips)
+    as_written = _unopened(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
     for card in engines:
         check_ready(card)
-    heard, bad = rows, bad_rows
+    checked, bad = rows, bad_rows
     if sound:
-        heard, bad = _heard(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
-        heard, bad = check_rows(
-            tasks, corpus, model, heard, {**bad_rows, **bad}, config.skip_bad_clips, progress, sound=True
+        checked, bad = _checked(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
+        checked, bad = check_rows(
+            tasks, corpus, model, checked, {**bad_rows, **bad}, config.skip_bad_clips, progress, sound=True
         )
-        check_groups(corpus, tasks, dimensions, [one.clip for one in heard])
+        check_groups(corpus, tasks, dimensions, [one.clip for one in checked])
     bad |= {clip: BadAudio(Fault.FEW_SPEAKERS, reason) for clip, reason in few.items()}
     variants = {task.name: _variants(task, config.prompt_variant) for task in tasks}
-    plan = Plan(model, tasks, variants, heard, config.seed, config.modality, config.answer_by)
+    plan = Plan(model, tasks, variants, checked, config.seed, config.modality, config.answer_by)
     identity = run_identity(config, plan, corpus, extractor, index)
     return PreparedRun(
         config=config,
@@ -162,13 +162,13 @@ def _begun(model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
 
 
 def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
-    """What makes a run another run: everything that changes responses or readings."""
+    """Everything that can change responses or readings. Runs with different identities are different runs."""
     return {
         "model": {"name": plan.model.model, **plan.model.identity()},
         "tasks": {task.name: {"version": task.card.version, "digest": task.prompt_digest} for task in plan.tasks},
         "variants": {name: list(names) for name, names in plan.variants.items()},
         "corpus": corpus.name,
-        "clips": clips_digest((one.clip.id, one.waveform, one.clip.groups) for one in plan.clips),
+        "clips": clips_digest((checked.clip.id, checked.waveform, checked.clip.groups) for checked in plan.clips),
         "extractor": dict(extractor_identity(extractor, index)),
         **config.identity(),
     }
@@ -177,7 +177,7 @@ def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, 
 def _drawn(
     tasks: Sequence[Task], clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int
 ) -> list[Clip]:
-    """`limit` clips, as the kind of the tasks draws them; one that draws whole items goes before others."""
+    """Draw `limit` clips as the tasks' kind does. A kind that draws whole items takes precedence."""
     kinds = {kind: [task.card for task in tasks if kind_of(task.card) is kind] for kind in map(_kind, tasks)}
     kind, cards = min(kinds.items(), key=lambda item: item[0].free_text)
     return kind.draw(cards, clips, limit, dimensions, seed)
@@ -188,7 +188,7 @@ def _kind(task: Task) -> TaskKind:
 
 
 def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
-    """Rules read letters; a text model reads free answers. Raises UserError for both in one run."""
+    """The default extractor: rules for letters, a text model for free text. Raises UserError for both in one run."""
     free = {kind_of(task.card).free_text for task in tasks}
     if len(free) > 1:
         raise UserError("choice tasks are read by rules, open-ended ones by a model: start a run for each kind")
@@ -196,10 +196,7 @@ def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
 
 
 def record_of(prepared: PreparedRun, requests: str) -> RunRecord:
-    """What the run folder keeps of a config, so that it can be scored again without anything else.
-
-    requests: digest of the planned requests.
-    """
+    """The record of a run in its folder, from which it can be scored again. requests: digest of the requests."""
     plan, corpus = prepared.plan, prepared.corpus
     tasks = [
         TaskRecord(
@@ -237,17 +234,17 @@ def record_of(prepared: PreparedRun, requests: str) -> RunRecord:
 
 
 def _long_clips(prepared: PreparedRun) -> dict[str, int]:
-    """What was done to clips longer than the model takes -> how many."""
+    """Number of clips longer than the model accepts, by what was done to them."""
     model, clips = prepared.plan.model, prepared.plan.clips
     limit = model.max_seconds
-    over = 0 if limit is None else sum(one.seconds > limit for one in clips)
+    over = 0 if limit is None else sum(clip.seconds > limit for clip in clips)
     refused = sum(bad.fault is Fault.TOO_LONG for bad in prepared.bad_clips.values())
     counts = {"split" if model.long_clips == "split" else "truncated": over, "refused": refused}
     return {done: count for done, count in counts.items() if count}
 
 
 def settings_of(config: RunConfig) -> Settings:
-    """The scoring settings that a question asks for."""
+    """The scoring settings of a run."""
     return Settings(
         tau=config.tau,
         permutations=config.permutations,
@@ -270,25 +267,25 @@ def _variants(task: Task, wanted: str | None) -> tuple[str, ...]:
     return (wanted,)
 
 
-def _heard(
+def _checked(
     corpus: Corpus, clips: Sequence[Clip], model: ModelCard, tasks: Sequence[Task], skip: bool, progress: Progress
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
-    """Check every clip. Raises UserError naming all bad ones at once, unless they may be skipped."""
+    """Check every clip. Raises UserError, listing all bad ones, if they must not be skipped or none is left."""
     with progress.stage("checking clips", len(clips)) as tick:
-        checked = [(clip, _within_limit(result, model)) for clip, result in check_clips(corpus, clips, tick)]
+        results = [(clip, _within_limit(result, model)) for clip, result in check_clips(corpus, clips, tick)]
     if not corpus.silence and any(kind_of(task.card).free_text for task in tasks):
-        checked = without_repeats(checked)
-    faults = describe_faults(corpus, checked)
-    bad = {clip.id: result for clip, result in checked if isinstance(result, BadAudio)}
-    if bad and (not skip or len(bad) == len(checked)):
-        raise UserError(f"{faults}\nMend them, or leave them out with --skip-bad-clips" if not skip else faults)
+        results = without_repeats(results)
+    faults = describe_faults(corpus, results)
+    bad = {clip.id: result for clip, result in results if isinstance(result, BadAudio)}
+    if bad and (not skip or len(bad) == len(results)):
+        raise UserError(f"{faults}\nCorrect them, or leave them out with --skip-bad-clips" if not skip else faults)
     paths = _paths(corpus, clips)
-    heard = [
+    checked = [
         CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s)
-        for clip, result in checked
+        for clip, result in results
         if isinstance(result, CheckedAudio)
     ]
-    return heard, bad
+    return checked, bad
 
 
 def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:
@@ -301,19 +298,19 @@ def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:
         )
 
 
-def _worded(corpus: Corpus, clips: Sequence[Clip]) -> list[CheckedClip]:
+def _unopened(corpus: Corpus, clips: Sequence[Clip]) -> list[CheckedClip]:
     """Clips whose words are asked with: their files are not opened, and need not be there."""
     paths = _paths(corpus, clips)
     return [CheckedClip(clip, paths[clip.file], "", 0.0) for clip in clips]
 
 
 def _paths(corpus: Corpus, clips: Sequence[Clip]) -> dict[str, Path]:
-    """One path for each file, however many clips name it."""
+    """File name -> path. Clips of the same file share one path object."""
     return {clip.file: corpus.root / clip.file for clip in clips}
 
 
 def _within_limit(result: CheckedAudio | BadAudio, model: ModelCard) -> CheckedAudio | BadAudio:
-    """The result, or a refusal of a clip that is longer than the model card allows."""
+    """The result of the check, or BadAudio if the clip is longer than the model accepts."""
     limit = model.max_seconds
     if isinstance(result, BadAudio) or limit is None or result.duration_s <= limit or model.long_clips != "refuse":
         return result

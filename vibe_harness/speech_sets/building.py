@@ -1,4 +1,4 @@
-"""The steps in their order, each going on from what the folder holds, and the manifest that the speech becomes."""
+"""Build a speech set: all steps in order, each resuming from what the folder contains, and the manifest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Stage = Callable[[str, int], AbstractContextManager[Tick]]
 
 @dataclass(frozen=True)
 class BuiltSpeechSet:
-    """What a folder holds now."""
+    """Summary of a speech set's folder."""
 
     texts: int
     flagged: int | None  # texts that the rewriting changed in more than space and case; None where nothing rewrites
@@ -40,9 +40,9 @@ class BuiltSpeechSet:
 
 
 def build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -> BuiltSpeechSet:
-    """Rewrite, speak, write the manifest, transcribe, screen, draw the sample; only what `output` does not hold.
+    """Rewrite, synthesise, write the manifest, transcribe, screen and draw the sample. Skips what `output` contains.
 
-    Raises UserError or EngineError, naming the step, where one cannot be taken: what the earlier ones made is whole.
+    Raises UserError or EngineError if a step fails. The output of earlier steps stays valid.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -
 
 def _build(speech_set: SpeechSet, output: Path, cards: CardIndex, stage: Stage) -> BuiltSpeechSet:
     card = speech_set.card
-    for voice in card.voices:  # what is missing is said before a model is paid for
+    for voice in card.voices:  # missing packages are reported before a model costs money
         open_voice(voice)
     for recognition in card.recognisers:
         open_recogniser(recognition)

@@ -1,4 +1,4 @@
-"""The card of a speech set: which texts are spoken, in which voices, and how the speech is checked."""
+"""The card of a speech set: texts, voices, and checks of the speech."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PART = ("file", "text")  # columns of the manifest for each further text: option
 
 
 class Rewriting(Card):
-    """How a text model makes a text readable aloud."""
+    """How a text model rewrites texts so that they can be read aloud."""
 
     model: str = Field(min_length=1, description="model card, by name or file; audio is not needed")
     template: FilePath = Field(description="Jinja template beside the card; it is given text, part and row")
@@ -58,7 +58,7 @@ class Rating(Card):
 
 
 class SpeechSetCard(Card):
-    """A set of questions, and how it becomes speech."""
+    """A set of questions, and how it is turned into speech."""
 
     speech_set: Name
     version: int = Field(ge=1)

@@ -1,4 +1,4 @@
-"""Fifth step: the clips that people rate, drawn as BiasInEar draws them (appendix B.4), and what they said."""
+"""Fifth step: draw the clips that people rate, as in BiasInEar (appendix B.4), and read the ratings."""
 
 from __future__ import annotations
 

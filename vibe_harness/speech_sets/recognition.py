@@ -1,4 +1,4 @@
-"""Third step: what each recogniser hears in each clip."""
+"""Third step: transcribe each clip with each speech recogniser."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Recogniser(Protocol):
     Settings: type[Options]
 
     def __init__(self, settings: Any) -> None:
-        """Find what is needed. Raises UserError where it is not at hand, with what to do."""
+        """Load what is needed. Raises UserError, with the remedy, if something is not installed."""
 
     def version(self) -> str:
-        """What heard it: part of each transcript's key."""
+        """Name and version of the recogniser. It is part of each transcript's key."""
 
     def transcribe(self, wave: Waveform, language: str | None) -> str:
         """What is said, "" where nothing was understood. wave: at RATE. Raises UserError or EngineError."""
@@ -58,9 +58,9 @@ RECOGNISERS: Registry[type[Recogniser]] = Registry(
 def transcripts(
     recognitions: Sequence[Recognition], clips: Sequence[SpokenClip], output: Path, tick: Tick
 ) -> dict[str, dict[str, str]]:
-    """Recogniser -> file -> transcript, asking for those that `output`/transcripts.jsonl does not hold.
+    """Recogniser -> file -> transcript. Transcribes the clips that are not in `output`/transcripts.jsonl.
 
-    One recogniser after the other. Raises UserError for one that is not at hand, EngineError where it fails.
+    Recognisers run one after the other. Raises UserError if one is not installed, EngineError if one fails.
     """
     path = output / "transcripts.jsonl"
     done = {record["key"]: record["text"] for record in read_journal(path, as_object)}
@@ -90,7 +90,7 @@ def transcripts(
 
 
 def open_recogniser(recognition: Recognition) -> Recogniser:
-    """The recogniser. Raises UserError for settings that it does not take, or where it is not at hand."""
+    """Open a recogniser. Raises UserError for invalid settings, or if it is not installed."""
     kind = RECOGNISERS.get(recognition.recogniser)
     ahead = f"recogniser '{recognition.name}': settings."
     refusal = f"'{recognition.recogniser}' takes no such setting"

@@ -1,4 +1,4 @@
-"""Fourth step: word errors of each clip, the smaller of what the recognisers made, in the paper's bins."""
+"""Fourth step: the word error rate of each clip (the lowest over recognisers), in the bins of BiasInEar."""
 
 from __future__ import annotations
 

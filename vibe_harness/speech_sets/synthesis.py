@@ -1,4 +1,4 @@
-"""Second step: each text in each voice, a file a text, with what it was made from and by."""
+"""Second step: synthesise each text in each voice, one file for each, with a record of how it was made."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from vibe_harness.speech_sets.texts import SpokenText
 from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.journal import Journal, as_object, read_journal
 
-QUIETEST = 0.001  # of full scale: under it there is nothing to hear
-RATES = (4_000, 384_000)  # Hz; a server that names another rate than these does not speak
+QUIETEST = 0.001  # of full scale: a lower peak counts as silence
+RATES = (4_000, 384_000)  # Hz; sample rates outside this range are errors
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -35,13 +35,13 @@ class Synthesizer(Protocol):
     Settings: type[Options]
 
     def __init__(self, settings: Any) -> None:
-        """Find what is needed. Raises UserError where it is not at hand, with what to do."""
+        """Load what is needed. Raises UserError, with the remedy, if something is not installed."""
 
     def version(self) -> str:
-        """What made the speech: part of each clip's key, so that another version speaks anew."""
+        """Name and version of the synthesizer. It is part of each clip's key: a new version makes new clips."""
 
     def speak(self, text: str) -> Waveform:
-        """The text as speech. Raises UserError or EngineError; never silence in its place."""
+        """The text as speech. Raises UserError or EngineError; never returns silence instead."""
 
 
 SYNTHESIZERS: Registry[type[Synthesizer]] = Registry(
@@ -67,51 +67,62 @@ class SpokenClip:
 
 
 def spoken_clips(speech_set: SpeechSet, texts: Sequence[SpokenText], output: Path, tick: Tick) -> list[SpokenClip]:
-    """Speak what `output`/spoken.jsonl does not hold, voice by voice. Raises UserError or EngineError."""
+    """Synthesise the clips that are not in `output`/spoken.jsonl, voice by voice. Raises UserError or EngineError."""
     by_item: dict[str, list[SpokenText]] = {}
     for text in texts:
         by_item.setdefault(text.item, []).append(text)
     path = output / "spoken.jsonl"
-    done = {
-        record["file"]: record for record in read_journal(path, as_object)
-    }  # a later record is what the file holds now
+    done = {record["file"]: record for record in read_journal(path, as_object)}  # the last record of a file counts
     clips = []
     with Journal(path) as journal:
         for voice in speech_set.card.voices:
-            items = [
-                item for item in speech_set.items if all(item.row[name] == cell for name, cell in voice.where.items())
-            ]
+            rows = speech_set.items
+            items = [item for item in rows if all(item.row[name] == cell for name, cell in voice.where.items())]
             if not items:
                 raise UserError(f"the voice '{voice.voice}' speaks no row: no row has {dict(voice.where)}")
-            files = _file_names(voice, [text for item in items for text in by_item[item.id]])
+            own = [text for item in items for text in by_item[item.id]]
+            files = _file_names(voice, own)
             synthesizer = open_voice(voice)
-            base = [voice.synthesizer, voice.settings, synthesizer.version()]
-            for item in items:
-                for text in by_item[item.id]:
-                    file = files[text.item, text.part]
-                    key = digest([*base, text.text, file])
-                    if file not in done or done[file]["key"] != key or not (output / file).is_file():
-                        if file in done:  # no longer what the record says, even where this is the last line written
-                            journal.append({**done[file], "key": ""})
-                        sha256, seconds = _speak(synthesizer, text, output / file)
-                        done[file] = {"key": key, "file": file, "sha256": sha256, "seconds": seconds, "item": item.id,
-                                      "part": text.part, "voice": voice.voice, "text": text.text,
-                                      "made_by": synthesizer.version()}  # fmt: skip
-                        journal.append(done[file])
-                    tick(1)
-                    clips.append(SpokenClip(text, voice, file, done[file]["sha256"], done[file]["seconds"]))
+            for text in own:
+                record = _spoken(synthesizer, voice, text, files[text.item, text.part], output, done, journal)
+                clips.append(SpokenClip(text, voice, record["file"], record["sha256"], record["seconds"]))
+                tick(1)
     return clips
 
 
+def _spoken(
+    synthesizer: Synthesizer,
+    voice: Voice,
+    text: SpokenText,
+    file: str,
+    output: Path,
+    done: dict[str, dict[str, Any]],
+    journal: Journal,
+) -> dict[str, Any]:
+    """The record of one text's speech, which is synthesised unless `done` has it. Updates `done` and the journal."""
+    key = digest([voice.synthesizer, voice.settings, synthesizer.version(), text.text, file])
+    if file in done and done[file]["key"] == key and (output / file).is_file():
+        return done[file]
+    if file in done:  # invalidate the record before the file is replaced
+        journal.append({**done[file], "key": ""})
+    sha256, seconds = _speak(synthesizer, text, output / file)
+    done[file] = {
+        "key": key, "file": file, "sha256": sha256, "seconds": seconds, "item": text.item, "part": text.part,
+        "voice": voice.voice, "text": text.text, "made_by": synthesizer.version(),
+    }  # fmt: skip
+    journal.append(done[file])
+    return done[file]
+
+
 def open_voice(voice: Voice) -> Synthesizer:
-    """The synthesizer of a voice. Raises UserError for settings that it does not take, or where it is not at hand."""
+    """The synthesizer of a voice. Raises UserError for invalid settings, or if it is not installed."""
     kind = SYNTHESIZERS.get(voice.synthesizer)
     refusal = f"'{voice.synthesizer}' takes no such setting"
     return kind(checked_options(kind.Settings, voice.settings, f"voice '{voice.voice}': settings.", refusal))
 
 
 def _speak(synthesizer: Synthesizer, text: SpokenText, path: Path) -> tuple[str, float]:
-    """Write one text's speech; its waveform's hash, as the file holds it, and its length in seconds."""
+    """Synthesise one text into a file. Returns the hash of the waveform in the file and its duration in seconds."""
     import soundfile
 
     wave = synthesizer.speak(text.text)
@@ -130,7 +141,7 @@ def _speak(synthesizer: Synthesizer, text: SpokenText, path: Path) -> tuple[str,
 
 
 def _file_names(voice: Voice, texts: Sequence[SpokenText]) -> Mapping[tuple[str, str], str]:
-    """(item, part) -> a file that any disk takes. Raises UserError where two texts would share one."""
+    """(item, part) -> file name that is valid on every system. Raises UserError if two texts get the same name."""
     names: dict[tuple[str, str], str] = {}
     taken: dict[str, SpokenText] = {}
     for text in texts:

@@ -1,4 +1,4 @@
-"""First step: each text as it will be read aloud, kept beside the original, and what a person should look at."""
+"""First step: rewrite each text for reading aloud, and list the rewritten texts that a person should review."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SpokenText:
 
     @property
     def key(self) -> str:
-        """What a verdict is on. Of the cells, a spreadsheet may have made a date or a number."""
+        """Key of a verdict. The cells cannot be the key: spreadsheets may turn them into dates or numbers."""
         return review_key(self.item, self.part, self.original, self.rewritten)
 
     @property
@@ -55,7 +55,7 @@ class SpokenText:
 
 
 def review_key(item: str, part: str, original: str, rewritten: str) -> str:
-    """Names a text as it was rewritten; with a letter ahead, for a spreadsheet would read 12e45 as a number."""
+    """Key of a rewritten text. The prefix keeps spreadsheets from reading 12e45 as a number."""
     return f"r-{digest([item, part, original, rewritten], 12)}"
 
 
@@ -86,10 +86,10 @@ class Rewriter:
 
 
 def spoken_texts(speech_set: SpeechSet, output: Path, cards: CardIndex, tick: Tick) -> list[SpokenText]:
-    """All texts of a set. The model is asked for those that `output`/rewritten.jsonl does not hold.
+    """All texts of a set. The model rewrites those that are not in `output`/rewritten.jsonl.
 
-    A person's mending in `output`/review.csv stands over the model's text. Raises EngineError where a text was not
-    rewritten: what was is kept.
+    Corrections in `output`/review.csv take precedence over the model's text. Raises EngineError if a text was not
+    rewritten; the others are kept.
     """
     card = speech_set.card
     plain = [(item.id, part, item.row[part], item.row) for item in speech_set.items for part in card.texts]

@@ -1,4 +1,4 @@
-"""Writing whole files: aside first, then renamed, so that a reader never sees half of one."""
+"""Write files atomically: to a temporary file, which is then renamed. Readers never see half a file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 from vibe_harness.errors import UserError
 
 Document = TypeVar("Document")
-PART = ".part"  # ends the name of a file that is not whole yet
+PART = ".part"  # suffix of temporary files
 
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes `path` when the block ends well, and vanishes otherwise."""
+    """Give a temporary path to write to. It replaces `path` if the block succeeds, and is removed if it fails."""
     aside = path.with_name(f".{path.name}.{os.getpid()}{PART}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,28 +30,30 @@ def atomic_write(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
     finally:
-        with suppress(OSError):  # where nothing can be written, nothing was left
+        with suppress(OSError):  # if the folder is not writable, there is no temporary file
             aside.unlink(missing_ok=True)
 
 
 def check_replaced(path: Path, *endings: str) -> None:
-    """Raise UserError where a file is there already that does not end so: a page or figure takes no other file's place,
-    such as that of a run's answers."""
+    """Raise UserError if `path` is an existing file with another suffix than `endings`.
+
+    So a page or figure never overwrites another kind of file, such as the responses of a run.
+    """
     if path.is_file() and path.suffix.lower() not in endings:
-        raise UserError(f"{path}: there is a file already, and its name does not end with {endings[0]}: name another")
+        raise UserError(f"{path}: exists, and its name does not end with {endings[0]}: choose another name")
 
 
 def remove_partial_files(folder: Path, name: str = "*") -> None:
-    """Remove what killed processes left half written in a folder whose lock the caller holds.
+    """Remove temporary files that killed processes left in a folder. The caller must hold the folder's lock.
 
-    name: the file's, or all files', where the folder holds nobody else's.
+    name: the file whose temporary files are removed (default: all files).
     """
     for part in folder.glob(f".{name}.*{PART}"):
         part.unlink(missing_ok=True)
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write data as indented JSON. NaN is refused: it is not JSON, and never a result."""
+    """Write data as indented JSON, atomically. Raises ValueError for NaN and infinity, which are not JSON."""
     with atomic_write(path) as aside:
         text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
         aside.write_text(text + "\n", encoding="utf-8", errors="replace")
@@ -60,18 +62,18 @@ def write_json(path: Path, data: Any) -> None:
 def read_document(path: Path, kind: TypeAdapter[Document], version: int, remedy: str) -> Document:
     """Read a JSON file whose field `format` is its version.
 
-    Raises UserError where it is missing or broken, or of another version; then it says the remedy.
+    Raises UserError, with the remedy, if the file has another version, and if it is missing or broken.
     """
     data = read_json(path)
     if not isinstance(data, dict):
-        raise UserError(f"{path}: holds no fields: {remedy}")
+        raise UserError(f"{path}: not a JSON object: {remedy}")
     if data.get("format") != version:
-        raise UserError(f"{path}: of format {data.get('format')}, and this version reads {version}: {remedy}")
+        raise UserError(f"{path}: has format {data.get('format')}, but this version reads {version}: {remedy}")
     return checked_document(path, kind, data)
 
 
 def checked_document(path: Path, kind: TypeAdapter[Document], data: Any) -> Document:
-    """What a JSON file holds, typed. Raises UserError with the first field that is not as it should be."""
+    """Validate the content of a JSON file. Raises UserError with the first invalid field."""
     try:
         return kind.validate_python(data)
     except ValidationError as error:
@@ -81,7 +83,7 @@ def checked_document(path: Path, kind: TypeAdapter[Document], data: Any) -> Docu
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def check_is_file(path: Path) -> None:

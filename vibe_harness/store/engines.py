@@ -1,4 +1,4 @@
-"""engines.jsonl: each engine that a run started, and what the checks of it found."""
+"""engines.jsonl: the engines that a run started, and the results of their checks."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pydantic import TypeAdapter
 
 from vibe_harness.store.journal import Journal, as_object, read_journal
 
-HEARING_CHECK = "hearing check"  # roles of the entries that checks write
+HEARING_CHECK = "hearing check"  # roles of the entries of checks
 BATCH_CHECK = "batch check"
 
 
 @dataclass(frozen=True, slots=True)
 class EngineEntry:
-    """One line of engines.jsonl. role: "model", "extractor" or the name of a check. said: all else that it holds."""
+    """One line of engines.jsonl. role: "model", "extractor" or the name of a check. fields: its other fields."""
 
     role: str
-    said: Mapping[str, Any]
+    fields: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDifference:
-    """An answer that differs when it is asked alone."""
+    """A request whose answer differs if it is sent alone."""
 
     request: str
     among_others: str
@@ -35,7 +35,7 @@ class BatchDifference:
 
 @dataclass(frozen=True, slots=True)
 class BatchCheckEntry:
-    """What a check of batch invariance found. requests: as many as were to be asked again; asked: as many as were."""
+    """Result of a batch-invariance check. requests: number of requests to repeat; asked: number that were repeated."""
 
     requests: int
     asked: int
@@ -47,22 +47,22 @@ _ANSWERS = TypeAdapter(dict[str, str])
 
 
 def decode_engine(line: bytes) -> EngineEntry:
-    """The entry that a line holds. Raises ValueError where it holds none: people edit these files."""
-    said = as_object(line)
-    role = said.pop("role", None)
+    """The entry in a line. Raises ValueError for an invalid line, such as an edited one."""
+    fields = as_object(line)
+    role = fields.pop("role", None)
     if not isinstance(role, str):
         raise ValueError("no role")
     if role == BATCH_CHECK:
-        _BATCH_CHECK.validate_python(said)
+        _BATCH_CHECK.validate_python(fields)
     elif role == HEARING_CHECK:
-        _ANSWERS.validate_python(said.get("answers", {}))
-    return EngineEntry(role, said)
+        _ANSWERS.validate_python(fields.get("answers", {}))
+    return EngineEntry(role, fields)
 
 
-def append_engine(path: Path, role: str, said: Mapping[str, Any]) -> None:
-    """Write down an engine that was started, or what a check of it found."""
+def append_engine(path: Path, role: str, fields: Mapping[str, Any]) -> None:
+    """Record an engine that was started, or the result of a check."""
     with Journal(path) as journal:
-        journal.append({"role": role, **said, "time": time.time()})
+        journal.append({"role": role, **fields, "time": time.time()})
 
 
 def read_engines(path: Path) -> Iterator[EngineEntry]:
@@ -71,11 +71,11 @@ def read_engines(path: Path) -> Iterator[EngineEntry]:
 
 
 def hearing_answers(path: Path) -> dict[str, str] | None:
-    """Clip -> what the model wrote of it in the hearing check that it passed last; None where it passed none."""
-    found = [entry.said.get("answers", {}) for entry in read_engines(path) if entry.role == HEARING_CHECK]
-    return _ANSWERS.validate_python(found[-1]) if found else None
+    """Clip -> the model's answer in the last hearing check that it passed; None if it has not passed one."""
+    checks = [entry.fields.get("answers", {}) for entry in read_engines(path) if entry.role == HEARING_CHECK]
+    return _ANSWERS.validate_python(checks[-1]) if checks else None
 
 
 def batch_checks(path: Path) -> list[BatchCheckEntry]:
-    """What the checks of batch invariance found, in order."""
-    return [_BATCH_CHECK.validate_python(dict(e.said)) for e in read_engines(path) if e.role == BATCH_CHECK]
+    """The results of all batch-invariance checks, in order."""
+    return [_BATCH_CHECK.validate_python(dict(e.fields)) for e in read_engines(path) if e.role == BATCH_CHECK]

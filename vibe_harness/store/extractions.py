@@ -1,4 +1,4 @@
-"""extractions.jsonl: what an extractor read in each response, under a key that names the exact text."""
+"""extractions.jsonl: the extraction of each response, under a key that depends on the exact text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vibe_harness.store.run_folder import TaskRecord
 
 
 class ExtractionKeys:
-    """Keys of extractions: a digest of everything that can change what is read in a response."""
+    """Computes the keys of extractions: digests of everything that can change an extraction."""
 
     def __init__(self, identity: Mapping[str, Any], tasks: Mapping[str, Task | TaskRecord]) -> None:
         """identity: of the extractor."""
@@ -52,21 +52,21 @@ class StoredExtraction:
 
     @classmethod
     def of(cls, key: str, extraction: Extraction, time: float) -> StoredExtraction:
-        """The line for an extraction that has just been made."""
-        said = {name: getattr(extraction, name) for name in Extraction.__dataclass_fields__}
-        return cls(key=key, **said, time=time)
+        """The line of a new extraction."""
+        fields = {name: getattr(extraction, name) for name in Extraction.__dataclass_fields__}
+        return cls(key=key, **fields, time=time)
 
     @property
     def failed(self) -> bool:
-        """Whether the extractor's call failed: such a reading is made again."""
+        """Whether the extractor's call failed. It is repeated when the run is resumed."""
         return any(reading is Reading.ERROR for reading in self.readings.values())
 
     def extraction(self) -> Extraction:
-        """The extraction as the extractor gave it."""
+        """The extraction as the extractor returned it."""
         return Extraction(**{name: getattr(self, name) for name in Extraction.__dataclass_fields__})
 
     def fields(self) -> dict[str, Any]:
-        """The line as JSON can hold it."""
+        """The line as plain data for JSON."""
         return asdict(self)
 
 
@@ -74,7 +74,7 @@ _LINE = TypeAdapter(StoredExtraction)
 
 
 def decode_extraction(line: bytes) -> StoredExtraction:
-    """The extraction that a line holds. Raises ValueError where it holds none: people edit these files."""
+    """The extraction in a line. Raises ValueError for an invalid line, such as an edited one."""
     return _LINE.validate_json(line, strict=True)
 
 
@@ -84,7 +84,7 @@ def read_extractions(path: Path) -> Iterator[StoredExtraction]:
 
 
 def completed_keys(path: Path) -> tuple[Ids, set[str]]:
-    """Keys of the extractions that a file holds: of those that succeeded, and of those that only failed."""
+    """Keys of the extractions in a file: of those that succeeded, and of those that only failed."""
     failed: set[str] = set()
 
     def succeeded() -> Iterator[str]:
@@ -99,12 +99,12 @@ def completed_keys(path: Path) -> tuple[Ids, set[str]]:
 
 
 def count_extractions(path: Path) -> int:
-    """How many extractions a file holds; lines that hold none are passed over."""
+    """Number of extractions in a file. Invalid lines are skipped."""
     return sum(1 for line in journal_lines(path, decode_extraction) if line.record is not None)
 
 
 class ExtractionsByKey:
-    """The last extraction under each key, read from the disk when asked for: only the places of lines are held."""
+    """The last extraction under each key. Holds only the offsets of lines, and reads a line when it is requested."""
 
     def __init__(self, path: Path) -> None:
         self._offsets = array("q")

@@ -1,4 +1,4 @@
-"""Append-only JSON Lines on disk: each record flushed as it arrives, synced at least once a second."""
+"""Append-only files of JSON lines. Records are written at once and synced to disk every second."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ SYNC_SECONDS = 1.0
 
 
 class Journal:
-    """Records of one kind, in the order they arrived.
+    """An append-only file with one record per line, in order of arrival.
 
-    Every record is one line, handed to the system at once (a killed process loses nothing) and synced to the disk
-    within a second (a power loss costs that second). What a power loss tore off the last line is cut away when the
-    journal is opened again: such a record was never complete.
+    Each record is written to the operating system at once, so a killed process loses nothing. Files are synced every
+    second, so a power failure loses at most one second. An incomplete last line is removed when the journal is opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,11 +37,11 @@ class Journal:
         self._syncer.start()
 
     def append(self, record: Mapping[str, Any]) -> int:
-        """Store one record; returns the byte offset of its line. Raises UserError where the disk takes no more."""
+        """Append a record. Returns the byte offset of its line. Raises UserError if it cannot be written."""
         if self._failure is not None:
             raise self._cannot_write(self._failure)
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n"
-        # A lone surrogate, which some engines emit, has no place in UTF-8: it is stored as "?".
+        # UTF-8 cannot encode lone surrogates, which some engines emit: they are stored as "?".
         data = line.encode("utf-8", "replace")
         size = self._file.tell()
         try:
@@ -56,7 +55,7 @@ class Journal:
         return size
 
     def close(self) -> None:
-        """Sync and close. Closing twice does nothing."""
+        """Sync and close. A second call does nothing."""
         if self._file.closed:
             return
         self._closing.set()
@@ -83,7 +82,7 @@ class Journal:
                 try:
                     os.fsync(self._file.fileno())
                 except OSError as error:
-                    self._failure = error  # raised by the next append: a thread has nobody to tell
+                    self._failure = error  # the next append raises it
                     return
 
     def _cannot_write(self, error: OSError) -> UserError:
@@ -91,7 +90,7 @@ class Journal:
 
 
 def drop_torn_tail(path: Path) -> None:
-    """Cut off what a power loss left of a last record: it never was complete."""
+    """Remove an incomplete last line, which a power failure leaves."""
     try:
         with path.open("r+b") as file:
             end = file.seek(0, os.SEEK_END)
@@ -114,13 +113,13 @@ def drop_torn_tail(path: Path) -> None:
 
 def _cannot_write(path: Path, error: OSError) -> UserError:
     return UserError(
-        f"{path}: cannot be written: {error.strerror}. What is stored is whole: make room, then run the same command "
-        "again"
+        f"{path}: cannot be written: {error.strerror}. Stored records are complete: free some space, then run the same "
+        "command again"
     )
 
 
 def as_object(data: bytes) -> dict[str, Any]:
-    """The JSON object in a line of a journal. Raises ValueError where it holds none."""
+    """The JSON object in a line of a journal. Raises ValueError if the line is not an object."""
     record = json.loads(data)
     if not isinstance(record, dict):
         raise ValueError("not an object")
@@ -129,21 +128,21 @@ def as_object(data: bytes) -> dict[str, Any]:
 
 Record = TypeVar("Record")
 Decoder = Callable[[bytes], Record]
-"""From a line to a record. Raises ValueError or RecursionError for a line that holds no such record."""
+"""Decodes a line into a record. Raises ValueError or RecursionError for an invalid line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line(Generic[Record]):
-    """One line of a journal. torn: the last one, of which a power loss left a part, so that it never was complete."""
+    """One line of a journal. torn: whether it is an incomplete last line, as a power failure leaves it."""
 
     number: int  # from 1
-    offset: int  # bytes ahead of it
-    record: Record | None  # None where it holds no record of that journal
+    offset: int  # of its first byte
+    record: Record | None  # None if the line is invalid
     torn: bool = False
 
 
 def journal_lines(path: Path, decode: Decoder[Record]) -> Iterator[Line[Record]]:
-    """Every line of a journal, also those that hold no record; none where there is no such file."""
+    """Yield every line of a journal, including invalid ones; nothing if there is no such file."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -165,19 +164,18 @@ def journal_lines(path: Path, decode: Decoder[Record]) -> Iterator[Line[Record]]
 
 
 def whole_lines(path: Path, decode: Decoder[Record]) -> Iterator[tuple[int, Record]]:
-    """The complete records of a journal with the byte offsets of their lines; none where there is no such file.
+    """Yield the records of a journal with the byte offsets of their lines; nothing if there is no such file.
 
-    Raises UserError, naming the line, for a line that is complete and yet no record of that journal: somebody edited
-    the file.
+    Raises UserError, with the line number, for a complete but invalid line, which means that the file was edited.
     """
     for line in journal_lines(path, decode):
         if line.record is not None:
             yield line.offset, line.record
         elif not line.torn:
-            raise UserError(f"{path}:{line.number}: not a record: remove that line to have its request asked again")
+            raise UserError(f"{path}:{line.number}: not a record: remove that line, and its request is sent again")
 
 
 def read_journal(path: Path, decode: Decoder[Record]) -> Iterator[Record]:
-    """The complete records of a journal, in order; see `whole_lines`."""
+    """Yield the records of a journal, in order; see `whole_lines`."""
     for _, record in whole_lines(path, decode):
         yield record

@@ -1,4 +1,4 @@
-"""Ids held in few bytes each, so that memory hardly grows with the requests of a run."""
+"""Compact collections of request ids, which keep memory small in runs with many requests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from vibe_harness.records import RequestKey
 
 
 class Ids:
-    """Ids of 32 hex digits in the order given, at 24 bytes each; a set of strings takes 130."""
+    """An ordered collection of ids of 32 hex digits. Uses 24 bytes for each id; a set of strings uses 130."""
 
     def __init__(self, ids: Iterable[str]) -> None:
         raw = bytearray()
-        for one in ids:
-            raw += _raw(one) or bytes(16)  # what is no id is never looked for: it only takes up its place
+        for id in ids:
+            raw += _raw(id) or bytes(16)  # an invalid id is never found, and keeps the positions of the others
         self._keys = np.frombuffer(raw, dtype="S16")
         self._order = np.argsort(self._keys, kind="stable")
 
@@ -27,12 +27,12 @@ class Ids:
     def __iter__(self) -> Iterator[str]:
         return (bytes(key).ljust(16, b"\0").hex() for key in self._keys)
 
-    def __contains__(self, one: str) -> bool:
-        return self.index(one) is not None
+    def __contains__(self, id: str) -> bool:
+        return self.index(id) is not None
 
-    def index(self, one: str) -> int | None:
-        """Where an id stands, the last place where it stands twice; None for one that is not there."""
-        raw = _raw(one)
+    def index(self, id: str) -> int | None:
+        """Position of an id (the last one if it occurs twice); None if it is not in the collection."""
+        raw = _raw(id)
         if raw is None:
             return None
         key = np.frombuffer(raw, dtype="S16")
@@ -43,7 +43,7 @@ class Ids:
 
 
 class RequestTable:
-    """The requests of a plan, in its order: the id and the key of each, at 30 bytes each."""
+    """Id and key of each request of a plan, in order. Uses 30 bytes for each request."""
 
     def __init__(self, requests: Iterable[tuple[str, RequestKey]]) -> None:
         prompts: dict[tuple[str, str, int, int], int] = {}
@@ -76,12 +76,12 @@ class RequestTable:
         return request in self._ids
 
     def get(self, request: str) -> RequestKey | None:
-        """The key of a request; None where it is not of the plan."""
+        """The key of a request; None if it is not in the plan."""
         index = self._ids.index(request)
         return None if index is None else self._key(index)
 
     def index(self, request: str) -> int | None:
-        """Where a request stands in the plan; None where it is not of the plan."""
+        """Position of a request in the plan; None if it is not in the plan."""
         return self._ids.index(request)
 
     def _key(self, index: int) -> RequestKey:
@@ -90,7 +90,7 @@ class RequestTable:
 
 
 class RequestSet:
-    """A set of planned requests, at one byte for each that is planned."""
+    """A set of planned requests. Uses one byte for each request of the plan."""
 
     def __init__(self, planned: RequestTable) -> None:
         self._planned = planned
@@ -105,7 +105,7 @@ class RequestSet:
         return index is not None and bool(self._members[index])
 
     def add(self, request: str) -> bool:
-        """Add a request. False where it is in the set already, or is not planned."""
+        """Add a request. Returns False if it is in the set already or is not in the plan."""
         index = self._planned.index(request)
         if index is None or self._members[index]:
             return False
@@ -114,10 +114,10 @@ class RequestSet:
         return True
 
 
-def _raw(one: str) -> bytes | None:
-    """The 16 bytes of an id, None for what is none."""
+def _raw(id: str) -> bytes | None:
+    """The 16 bytes of an id; None if it is invalid."""
     try:
-        raw = bytes.fromhex(one)
+        raw = bytes.fromhex(id)
     except ValueError:
         return None
-    return raw if raw.hex() == one and len(raw) == 16 else None
+    return raw if raw.hex() == id and len(raw) == 16 else None

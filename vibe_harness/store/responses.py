@@ -1,4 +1,4 @@
-"""responses.jsonl: how the requests of a run ended, a line each time that one was asked."""
+"""responses.jsonl: the responses of a run. A request that is repeated has several lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vibe_harness.store.request_ids import RequestSet, RequestTable
 from vibe_harness.thoughts import split_thought
 
 READABLE = (Outcome.OK, Outcome.TRUNCATED)
-"""Outcomes with a text that an extractor can read."""
+"""Outcomes whose text an extractor can read."""
 
 _LATER_FIELDS = {"likelihoods": None, "repeat": 0, "turn": 0, "thought": ""}  # written only where they say something
 
@@ -47,9 +47,9 @@ class StoredResponse:
 
     @classmethod
     def of(cls, key: RequestKey, response: Response, time: float) -> StoredResponse:
-        """The line for a response that has just arrived."""
-        said = {name: getattr(response, name) for name in Response.__dataclass_fields__}
-        return cls(**key._asdict(), **said, time=time)
+        """The line of a new response."""
+        fields = {name: getattr(response, name) for name in Response.__dataclass_fields__}
+        return cls(**key._asdict(), **fields, time=time)
 
     @property
     def key(self) -> RequestKey:
@@ -75,61 +75,60 @@ class StoredResponse:
         return Response(**fields)
 
     def fields(self) -> dict[str, Any]:
-        """The line as JSON can hold it."""
-        found = asdict(self)
-        return {name: value for name, value in found.items() if value != _LATER_FIELDS.get(name, ...)}
+        """The line as plain data for JSON."""
+        return {name: value for name, value in asdict(self).items() if value != _LATER_FIELDS.get(name, ...)}
 
 
 _LINE = TypeAdapter(StoredResponse)
 
 
 def decode_response(line: bytes) -> StoredResponse:
-    """The response that a line holds. Raises ValueError where it holds none: people edit these files."""
+    """The response in a line. Raises ValueError for an invalid line, such as an edited one."""
     return _LINE.validate_json(line, strict=True)
 
 
 def read_responses(path: Path) -> Iterator[StoredResponse]:
-    """Every response of a file, in order, those that were asked again included. Raises UserError as `read_journal`."""
+    """Every response of a file, in order, including repeated requests. Raises UserError as `read_journal` does."""
     return read_journal(path, decode_response)
 
 
 def count_answers(path: Path) -> int:
-    """How many responses of a file are no errors; lines that hold no response are passed over."""
+    """Number of responses in a file that are not errors. Invalid lines are skipped."""
     lines = journal_lines(path, decode_response)
     return sum(1 for line in lines if line.record is not None and line.record.outcome is not Outcome.ERROR)
 
 
 class FinalResponses:
-    """The final response of each planned request: its first answer, or its first error where it has no answer.
+    """The final response of each planned request: its first answer, or its first error if it has no answer.
 
-    Reads the file once to find them, and holds the place of each on the disk alone: 9 bytes a planned request. What is
-    stored later is added by `note`. Iterating reads the file once more, in its order.
+    Reads the file once, and keeps only the offset of each final response: 9 bytes for each planned request. Add later
+    responses with `note`. Each iteration reads the file again, in its order.
     """
 
     def __init__(self, path: Path, planned: RequestTable) -> None:
-        """Raises UserError for a response that names another task, prompt or clip than its request: it was edited."""
+        """Raises UserError if a response names another task, prompt or clip than its request (an edited file)."""
         self.path = path
         self.answered = RequestSet(planned)
-        """The planned requests that have an outcome other than error: an error is asked again."""
+        """The planned requests with an outcome other than error. Errors are repeated."""
         self.served_model: str | None = None
-        """The model that gave the answers, as it named itself."""
+        """Name of the model that answered, as reported by the engine."""
         self.readable = 0
-        """How many of the final responses hold a text that an extractor can read."""
+        """Number of final responses with a text that an extractor can read."""
         self._planned = planned
         self._offsets = array("q", [-1]) * len(planned)
         for offset, stored in whole_lines(path, decode_response):
             self.note(stored, offset)
 
     def note(self, stored: StoredResponse, offset: int) -> None:
-        """Take in the response whose line starts at `offset` bytes."""
+        """Add a response whose line starts at byte `offset`."""
         self.served_model = self.served_model or stored.served_model
         key, index = self._planned.get(stored.request), self._planned.index(stored.request)
         if key is None or index is None:
             return
         if key != stored.key:
             raise UserError(
-                f"{self.path}: the response to {stored.request} does not name the task, prompt and clip that were "
-                f"asked ({key}): the file was edited; remove that line to have its request asked again"
+                f"{self.path}: the response to {stored.request} does not name the task, prompt and clip of the request "
+                f"({key}): the file was edited; remove that line, and the request is sent again"
             )
         if stored.outcome is Outcome.ERROR:
             if self._offsets[index] < 0:

@@ -22,7 +22,7 @@ DOCUMENTED = ConfigDict(use_attribute_docstrings=True)  # the words below each f
 
 
 def _whole(readings: Mapping[str, int]) -> Mapping[str, int]:
-    """Raise ValueError, naming it, for a reading that is not counted."""
+    """Raise ValueError if a reading has no count."""
     if missing := sorted(set(Reading) - readings.keys()):
         raise ValueError(f"does not count '{missing[0]}'")
     return readings
@@ -30,7 +30,7 @@ def _whole(readings: Mapping[str, int]) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCoverage:
-    """How far the requests of one group came."""
+    """Counts of the requests, outcomes and readings of one group."""
 
     __pydantic_config__ = DOCUMENTED
 
@@ -39,7 +39,7 @@ class GroupCoverage:
     clips: int
     """Clips that were played."""
     requests: int
-    """Requests that have ended, however they ended."""
+    """Requests that have a response, with any outcome."""
     outcomes: Mapping[str, int]
     """Outcome -> responses; the sum is `requests`."""
     readings: Mapping[str, Annotated[Mapping[str, int], AfterValidator(_whole)]]
@@ -88,7 +88,7 @@ class _OverSentences:
 
 @dataclass(frozen=True, slots=True)
 class _KnownDetail:
-    """What pages and gates read in the detail of a score; whatever else a metric tells is left as it is."""
+    """The fields of a score's detail that pages and gates use. Other fields are not checked."""
 
     distribution: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     contributions: Sequence[_Contribution] = ()
@@ -107,7 +107,7 @@ _KNOWN_DETAIL = TypeAdapter(_KnownDetail)
 
 
 def _with_known_detail(score: Score) -> Score:
-    """Raise ValueError, naming the field, for a detail of another type: a file edited by hand must not break a page."""
+    """Raise ValueError, with the field, if a detail has a wrong type, so that edited files cannot break a page."""
     try:
         _KNOWN_DETAIL.validate_python(score.detail)
     except ValidationError as error:
@@ -118,7 +118,7 @@ def _with_known_detail(score: Score) -> Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """One task, asked in one wording, compared between the groups of one dimension."""
+    """The result of one task and prompt variant, compared between the groups of one dimension."""
 
     __pydantic_config__ = DOCUMENTED
 
@@ -131,13 +131,13 @@ class TaskResult:
     dimension: str
     """What the groups are groups of: gender, accent."""
     groups: Mapping[str, GroupCoverage]
-    """Group -> how far its requests came."""
+    """Group -> counts of its requests, outcomes and readings."""
     without_value: float | None
     """Share of readings that gave no value, over all attributes and groups."""
     reliable: bool
     """False where an attribute is read too seldom, or more seldom for one group, or the score is undefined."""
     warnings: Sequence[str]
-    """Why it is not reliable, and what has no score, in words."""
+    """Why it is not reliable, and why scores are undefined."""
     scores: Sequence[Annotated[Score, AfterValidator(_with_known_detail)]]
     """What each metric of the task's card found."""
     alias_files: Mapping[str, str] = field(default_factory=dict)
@@ -145,7 +145,7 @@ class TaskResult:
 
 
 def _with_all_readings(task: TaskResult) -> TaskResult:
-    """Raise ValueError, naming it, for a group without the readings of an attribute that has a score."""
+    """Raise ValueError if a group lacks the readings of an attribute that has a score."""
     scored = {score.attribute for score in task.scores if score.metric == "ntvd" and score.attribute}
     for name, group in task.groups.items():
         if missing := sorted(scored - group.readings.keys()):
@@ -155,7 +155,7 @@ def _with_all_readings(task: TaskResult) -> TaskResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantSummary:
-    """A task over several wordings of its prompt. The first variant alone compares with published figures."""
+    """A task over several prompt variants. Only the first variant is comparable with published figures."""
 
     __pydantic_config__ = DOCUMENTED
 
@@ -173,19 +173,19 @@ class VariantSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCheck:
-    """Requests that were asked again, each alone: whether a batch changes what the model writes."""
+    """Requests that were repeated one by one, to see whether batching changes the answers."""
 
     __pydantic_config__ = DOCUMENTED
 
     requests: int
-    """Asked again."""
+    """Requests that were repeated."""
     different: int
-    """Of these, answered in other words than among others; engines.jsonl holds both texts."""
+    """How many of them got another answer; engines.jsonl has both texts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """All that a run found."""
+    """All results of a run."""
 
     __pydantic_config__ = DOCUMENTED
 
@@ -200,7 +200,7 @@ class Results:
     corpus_synthetic: bool
     """No person was recorded."""
     extractor: str
-    """What read the answers: rules, or a model card."""
+    """Name of the extractor: "rules" or a model card."""
     tau: int
     """Values seen fewer times over all groups were left out."""
     permutations: int
@@ -210,13 +210,14 @@ class Results:
     also_test: Sequence[str] = ()
     """Published tests that were made beside the default one."""
     modality: Modality = "audio"
-    """What the model was given: the clip, its words, or its own transcription. Never put together in one column."""
+    """What the model was given: the clip, its text, or its own transcription. Results of different modalities are never
+    put into one column."""
     answer_by: AnswerBy = "generate"
-    """How choice tasks were answered: by a text, or by the likeliest letter. Never put together in one column."""
+    """How choice tasks were answered: by generated text, or by the most likely letter. Never put into one column."""
     hearing_check: Literal["passed", "left out", "simulated", "no audio"]
-    """Whether the model was asked what it hears; a simulated one is not, nor one that is given words."""
+    """Whether the model passed the hearing check. Simulated models and text modalities are not checked."""
     batch_check: BatchCheck | None = None
-    """Where --check-batch-invariance was asked for."""
+    """Result of --check-batch-invariance, if it was used."""
     bad_clips: Mapping[str, str]
     """Clips left out with --skip-bad-clips -> reason."""
     long_clips: Mapping[str, int]
@@ -224,7 +225,7 @@ class Results:
     tasks: Sequence[Annotated[TaskResult, AfterValidator(_with_all_readings)]]
     """One for each task, prompt and dimension."""
     variants: Sequence[VariantSummary] = ()
-    """Summaries of the tasks that were asked in more than one wording."""
+    """Summaries of the tasks that ran with several prompt variants."""
 
     @property
     def reliable(self) -> bool:
@@ -246,9 +247,9 @@ def json_schema() -> dict[str, Any]:
 
 
 def write_results(folder: RunFolder, results: Results) -> None:
-    """Write the results of a run into its folder, with checksums of all that they were made of.
+    """Write the results of a run into its folder, with checksums of the files they were computed from.
 
-    A page of other scores, or of other answers, goes: a number that is no longer true must not stand beside the new.
+    Removes the folder's page if results or files changed, because its figures would be out of date.
     """
     before = folder.sums.read_bytes() if folder.sums.is_file() else None
     write_json(folder.results, to_json(results))
@@ -258,9 +259,9 @@ def write_results(folder: RunFolder, results: Results) -> None:
 
 
 def read_verified_results(folder: RunFolder) -> Results:
-    """The results of a run, which are those of the files beside them.
+    """Read the results of a run after checking that its files did not change since it was scored.
 
-    Raises UserError where the run has no scores, where they are broken, or where they or the files were changed since.
+    Raises UserError if the run has no results, if they are broken, or if a file changed.
     """
     if not folder.results.is_file():
         raise UserError(f"{folder.path}: {NO_SCORES}")
@@ -272,7 +273,7 @@ def read_verified_results(folder: RunFolder) -> Results:
 
 
 def read_results(path: Path) -> Results:
-    """Read results.json. Raises UserError where it is missing, broken, or of another format."""
+    """Read results.json. Raises UserError if it is missing, broken, or has another format."""
     results = read_document(path, _RESULTS, FORMAT, "score again, or use the version that made it")
     if not results.tasks:
         raise UserError(f"{path}: holds the scores of no task: score again")

@@ -1,4 +1,4 @@
-"""The folder of one run: what was asked, every response, every extraction, the observations and the scores."""
+"""The folder of one run: its record, responses, extractions, observations and results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMAT = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRecord:
-    """A task as it was asked."""
+    """A task as it was when the run started."""
 
     card: TaskCard
     digest: str  # of the card with its templates and alias files
@@ -36,14 +36,14 @@ class TaskRecord:
     aliases: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # attribute -> spelling -> canonical value
 
     def alias_files(self) -> dict[str, str]:
-        """Attribute -> alias file and digest of what it says, "story/occupation.yaml@0123456789ab"."""
+        """Attribute -> alias file and digest of its content, "story/occupation.yaml@0123456789ab"."""
         attributes = self.card.extraction.attributes
-        return {name: f"{attributes[name].aliases}@{digest(dict(said), 12)}" for name, said in self.aliases.items()}
+        return {name: f"{attributes[name].aliases}@{digest(dict(own), 12)}" for name, own in self.aliases.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """A run as it was asked: enough to score it again without its cards, its corpus or its model."""
+    """The record of a run. It is enough to score the run again without its cards, corpus or model."""
 
     model: ModelCard
     tasks: Sequence[TaskRecord]
@@ -52,7 +52,7 @@ class RunRecord:
     corpus_licence: str | None
     dimensions: Sequence[str]
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
-    strata: Sequence[str] = ()  # columns that vary from clip to clip, evened out where unbalanced over groups
+    strata: Sequence[str] = ()  # columns that vary from clip to clip; adjusted for if unbalanced between groups
     extractor: str
     modality: Modality = "audio"
     answer_by: AnswerBy = "generate"
@@ -62,14 +62,14 @@ class RunRecord:
         default_factory=dict
     )  # refused, truncated, split -> how many clips longer than the model takes
     machine: Mapping[str, Any]
-    corpus_folder: str | None = None  # where its clips lay, so that a page can play them
+    corpus_folder: str | None = None  # folder of the clips, from which pages play them
     requests: str  # digest of requests.parquet
-    label: str | None = None  # what a study calls the model
-    config: Mapping[str, Any] = field(default_factory=dict)  # the options that were given, less those at their default
+    label: str | None = None  # name of the model in its study
+    config: Mapping[str, Any] = field(default_factory=dict)  # the options that differ from their default
 
     @property
     def made_with(self) -> str:
-        """The version of this harness that asked."""
+        """The version of the harness that made the run."""
         versions = self.machine.get("versions")
         return str(versions.get("vibe-harness")) if isinstance(versions, Mapping) else "not recorded"
 
@@ -80,17 +80,17 @@ _RECORD = TypeAdapter(RunRecord)
 class RunFolder:
     """Paths of a run's files, by name.
 
-    run.json              what was asked: cards and their digests, corpus, seed, versions, machine
-    clips.parquet         the clips that were asked, with their groups and the digest of their waveform
-    requests.parquet      every request that was planned: its id, task, prompt and clip
-    engines.jsonl         each engine that was started, with its version
-    transcriptions.jsonl  what the model wrote down of each clip, in a run of the modality "cascade"
-    responses.jsonl       every response as it arrived
-    extractions.jsonl     every reading of a response as it arrived
+    run.json              the run's identity and record: cards, digests, corpus, seed, versions, machine
+    clips.parquet         the clips, with their groups and waveform digests
+    requests.parquet      all planned requests: id, task, prompt and clip
+    engines.jsonl         the engines that were started, with their versions, and their checks
+    transcriptions.jsonl  the model's transcriptions, in a run of the modality "cascade"
+    responses.jsonl       the responses, in order of arrival
+    extractions.jsonl     the extractions, in order of arrival
     observations.parquet  one row per response and attribute
     results.json          scores and coverage
-    SHA256SUMS            of all these, when the scores were made
-    report.html           the page of these scores
+    SHA256SUMS            checksums of these files at the time of scoring
+    report.html           the page with the results
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,7 +108,7 @@ class RunFolder:
         self.page = path / "report.html"
 
     def checksummed(self) -> tuple[Path, ...]:
-        """The files that the scores hang on, and the scores, whether they are there or not."""
+        """The files that have checksums: the results and everything they depend on. Some may not exist."""
         return (
             self.run_json, self.clips, self.requests, self.engines, self.transcriptions, self.responses,
             self.extractions, self.observations, self.results,
@@ -116,7 +116,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for this process. Raises UserError where another process holds it."""
+        """Lock the folder for this process. Raises UserError if another process has locked it."""
         lock = filelock.FileLock(self.path / ".lock", blocking=False)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -124,14 +124,14 @@ class RunFolder:
             lock.acquire()
         except filelock.Timeout:
             raise UserError(
-                f"{self.path}: another process is working in this run folder: wait for it, or name another folder "
-                "with --output-path"
+                f"{self.path}: another process is working in this run folder: wait until it ends, or choose another "
+                "folder with --output-path"
             ) from None
         except OSError as error:
             raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
         try:
-            for whole in (*self.checksummed(), self.sums, self.page):
-                remove_partial_files(self.path, whole.name)
+            for file in (*self.checksummed(), self.sums, self.page):
+                remove_partial_files(self.path, file.name)
             yield
         finally:
             lock.release()
@@ -142,7 +142,7 @@ class RunFolder:
         return not any(path.exists() and path.stat().st_size for path in journals)
 
     def is_locked(self) -> bool:
-        """Whether another process works in the folder."""
+        """Whether another process has locked the folder."""
         lock = filelock.FileLock(self.path / ".lock", blocking=False)
         if not (self.path / ".lock").exists():
             return False
@@ -150,38 +150,39 @@ class RunFolder:
             lock.acquire()
         except filelock.Timeout:
             return True
-        except OSError:  # it takes no writes: nobody works in it
+        except OSError:  # not writable, so no process works in it
             return False
         lock.release()
         return False
 
-    def claim(self, asked: Mapping[str, Any], record: RunRecord) -> None:
-        """Write down what is asked, or check that this folder was made by the same question.
+    def claim(self, identity: Mapping[str, Any], record: RunRecord) -> None:
+        """Write run.json, or check that the folder belongs to the same run.
 
-        asked: what makes a run another run. record: what scoring needs besides; the latest command's is kept.
-        Observations that were made under other alias files go: the run makes them anew from its responses.
-        Raises UserError, naming what differs, where the folder holds another run, or files that are no run's.
+        identity: see `planning.prepare.run_identity`. record: what scoring needs; it replaces an earlier record.
+        Observations made with other alias files are removed, and the run makes them again. Raises UserError if the
+        folder belongs to another run, with the differences, or contains other files.
         """
         if self.run_json.exists():
-            before = self.read()["asked"]
-            read_alike = [task.digest for task in self.record().tasks] == [task.digest for task in record.tasks]
-            differing = [key for key in {**asked, **before} if before.get(key) != asked.get(key)]
+            before = self.identity()
+            same_tasks = [task.digest for task in self.record().tasks] == [task.digest for task in record.tasks]
+            differing = [key for key in {**identity, **before} if before.get(key) != identity.get(key)]
             if differing:
                 raise UserError(
-                    f"{self.path}: this folder holds another run: it differs in {', '.join(differing)}. Name another "
+                    f"{self.path}: this folder holds another run: it differs in {', '.join(differing)}. Choose another "
                     "folder with --output-path, or leave the option out"
                 )
-            if not read_alike:
+            if not same_tasks:
                 self.observations.unlink(missing_ok=True)
         else:
-            strangers = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
-            if strangers:
+            others = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
+            if others:
                 raise UserError(
-                    f"{self.path}: not empty and not a run folder (it holds {strangers[0]}): name another with "
+                    f"{self.path}: not empty and not a run folder (it contains {others[0]}): choose another with "
                     "--output-path"
                 )
         write_json(
-            self.run_json, {"format": FORMAT, "asked": dict(asked), "record": _RECORD.dump_python(record, mode="json")}
+            self.run_json,
+            {"format": FORMAT, "asked": dict(identity), "record": _RECORD.dump_python(record, mode="json")},
         )
 
     def _check_files(self) -> None:
@@ -190,11 +191,11 @@ class RunFolder:
             check_is_file(path)
 
     def record(self) -> RunRecord:
-        """What run.json says of the run. Raises UserError where there is none, or where another version wrote it."""
+        """The record in run.json. Raises UserError if there is none, or if it has another format."""
         data = self.read()
         record = checked_document(self.run_json, _RECORD, data["record"])
         for name in data["asked"]["tasks"].keys() ^ {task.card.task for task in record.tasks}:
-            raise UserError(f"{self.run_json}: the task '{name}' is asked or recorded alone: edited")
+            raise UserError(f"{self.run_json}: the task '{name}' is only in 'asked' or only in 'record': it was edited")
         for task in record.tasks:
             for variant in set(task.variants) - task.prompts.keys():
                 raise UserError(
@@ -203,17 +204,17 @@ class RunFolder:
         return record
 
     def identity(self) -> dict[str, Any]:
-        """What makes this run another run: see `claim`. Raises UserError as `record` does."""
-        asked: dict[str, Any] = self.read()["asked"]
-        return asked
+        """The run's identity in run.json: see `claim`. Raises UserError as `record` does."""
+        identity: dict[str, Any] = self.read()["asked"]
+        return identity
 
     def read(self) -> dict[str, Any]:
-        """What run.json holds, as written. Raises UserError as `record` does."""
+        """The content of run.json. Raises UserError as `record` does."""
         try:
-            found = self.run_json.is_file()
+            exists = self.run_json.is_file()
         except OSError as error:
             raise UserError(f"{self.path}: cannot be a run folder: {error.strerror}") from None
-        if not found:
+        if not exists:
             inside = sorted(self.path.glob("*/run.json"))[:1]
             hint = "".join(f"; {found.parent} is one" for found in inside)
             check_is_file(self.run_json)
@@ -224,17 +225,17 @@ class RunFolder:
             raise UserError(f"{self.run_json}: not the record of a run")
         if data.get("format") != FORMAT:
             raise UserError(
-                f"{self.path}: made in run format {data.get('format')}, and this version reads format {FORMAT}: use "
-                "the version that made it, or run again into another folder"
+                f"{self.path}: has run format {data.get('format')}, but this version reads format {FORMAT}: use the "
+                "version that made it, or run again into another folder"
             )
         for name in ("model", "tasks", "extractor"):
             if not isinstance(data["asked"].get(name), dict):
-                raise UserError(f"{self.run_json}: not the record of a run: it does not say which {name} was asked")
+                raise UserError(f"{self.run_json}: not the record of a run: it lacks '{name}'")
         return data
 
 
 def machine() -> dict[str, Any]:
-    """What the run was made on and with: versions of Python and of the libraries that bear on a figure."""
+    """The machine, and the versions of Python and of the libraries that can affect results."""
     libraries = ("vibe-harness", "numpy", "scipy", "soundfile", "soxr", "pandas", "pyarrow")
     return {
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""The tables of a run folder: clips, planned requests and observations, written and read a batch at a time."""
+"""The Parquet tables of a run folder: clips, requests and observations. Files are read and written in batches."""
 
 from __future__ import annotations
 
@@ -34,26 +34,28 @@ def write_clips(path: Path, clips: Sequence[CheckedClip]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    dimensions = sorted({name for heard in clips for name in heard.clip.groups})
+    dimensions = sorted({name for checked in clips for name in checked.clip.groups})
     columns: dict[str, Any] = {
-        "clip": [heard.clip.id for heard in clips],
-        "file": [heard.clip.file for heard in clips],
-        "speaker": [heard.clip.speaker for heard in clips],
-        "text": pa.array([heard.clip.text for heard in clips], pa.string()),
-        "sentence_id": pa.array([heard.clip.sentence_id for heard in clips], pa.string()),
-        "seconds": [heard.seconds for heard in clips],
-        "waveform": [heard.waveform for heard in clips],
+        "clip": [checked.clip.id for checked in clips],
+        "file": [checked.clip.file for checked in clips],
+        "speaker": [checked.clip.speaker for checked in clips],
+        "text": pa.array([checked.clip.text for checked in clips], pa.string()),
+        "sentence_id": pa.array([checked.clip.sentence_id for checked in clips], pa.string()),
+        "seconds": [checked.seconds for checked in clips],
+        "waveform": [checked.waveform for checked in clips],
     }
     for name in dimensions:
-        columns[GROUP_PREFIX + name] = pa.array([heard.clip.groups.get(name) for heard in clips], pa.string())
+        columns[GROUP_PREFIX + name] = pa.array([checked.clip.groups.get(name) for checked in clips], pa.string())
     with atomic_write(path) as aside:
         pq.write_table(pa.table(columns), aside)
 
 
 @contextmanager
 def requests_written(path: Path, requests: Iterable[Request]) -> Iterator[RequestTable]:
-    """Write every planned request with its key and prompt, in the order of the plan; the file is there once the block
-    ends well. Gives the table of the requests, which holds ids and keys alone."""
+    """Write every planned request with its key and prompt, in order. Gives the table of ids and keys.
+
+    The file is put in place when the block succeeds.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -76,7 +78,7 @@ def requests_written(path: Path, requests: Iterable[Request]) -> Iterator[Reques
 
 
 def _encodable(text: str) -> str:
-    """The text without lone surrogates, which UTF-8 has no place for."""
+    """The text with lone surrogates replaced, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -93,7 +95,7 @@ def read_requests(path: Path) -> Iterator[tuple[str, RequestKey]]:
 
 
 def count_requests(path: Path) -> int | None:
-    """How many requests were planned; None where they were not written yet, or are damaged."""
+    """Number of planned requests; None if the file is missing or damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -112,12 +114,12 @@ def clips_digest(clips: Iterable[tuple[str, str, Mapping[str, str]]]) -> str:
 
 
 def read_clips_digest(path: Path) -> str:
-    """The digest of the clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
+    """The digest of the clips in a file of `write_clips`. Raises UserError if it is missing or damaged."""
     return clips_digest((clip, waveform, groups) for (clip, waveform), groups in _clip_rows(path, ["clip", "waveform"]))
 
 
 def read_clips(path: Path) -> Iterator[Clip]:
-    """The clips that `write_clips` wrote. Raises UserError where they are missing or damaged."""
+    """The clips in a file of `write_clips`. Raises UserError if it is missing or damaged."""
     for (clip, file, speaker, text, sentence), groups in _clip_rows(
         path, ["clip", "file", "speaker", "text", "sentence_id"]
     ):
@@ -134,11 +136,11 @@ def _clip_rows(path: Path, columns: list[str]) -> Iterator[tuple[list[Any], dict
 
 
 def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFrame:
-    """Observations of one task and variant with the group of one dimension, sorted by request and attribute.
+    """Observations of one task and variant with the groups of one dimension, sorted by request and attribute.
 
-    dimension: a column, or several joined by colons, whose combinations are then the groups ("female:korean"). Clips
-    that have no group in that dimension are left out. Words are categories, lists are lists of words: a request of
-    a task with six attributes takes some 1.3 kB. Raises UserError as `check_groups_apart` does.
+    dimension: a column, or several joined by colons, whose combinations are the groups ("female:korean"). Clips without
+    a group in the dimension are left out. Strings are categoricals, lists are Arrow lists of strings; a request with
+    six attributes takes about 1.3 kB. Raises UserError as `check_groups_apart` does.
     """
     import pandas as pd
     import pyarrow as pa
@@ -172,9 +174,9 @@ def _as_series(column: pa.Array[Any]) -> pd.Series[Any]:
 
 
 def matching_rows(path: Path, task: str, variant: str, needed: Sequence[str]) -> NDArray[np.bool_]:
-    """Which rows of the observations are of one task and variant and have a word in every column of `needed`.
+    """Mask of the observations of one task and variant that have a value in every column of `needed`.
 
-    Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
+    Raises ArrowException, OSError or UnicodeDecodeError if the file is damaged.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -193,9 +195,9 @@ def matching_rows(path: Path, task: str, variant: str, needed: Sequence[str]) ->
 
 
 def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]:
-    """One column of the rows (see `matching_rows`); of words as codes of a sorted dictionary of those there are.
+    """One column of the rows in a mask (see `matching_rows`). Strings become a dictionary array, sorted by string.
 
-    Raises ArrowException, OSError or UnicodeDecodeError where the file is damaged.
+    Raises ArrowException, OSError or UnicodeDecodeError if the file is damaged.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -236,7 +238,7 @@ def read_column(path: Path, name: str, rows: NDArray[np.bool_]) -> pa.Array[Any]
 def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
     """Names of the columns of a Parquet file.
 
-    Raises UserError where it is missing or damaged, or lacks a column that is needed.
+    Raises UserError if it is missing or damaged, or lacks a column of `needed`.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -251,7 +253,7 @@ def column_names(path: Path, needed: Iterable[str] = ()) -> list[str]:
 
 
 def rows_of(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows of a Parquet file, a batch in memory at a time. Raises UserError where it is missing or damaged."""
+    """Rows of a Parquet file, read in batches. Raises UserError if it is missing or damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -265,8 +267,8 @@ def rows_of(path: Path, columns: list[str]) -> Iterator[tuple[Any, ...]]:
 
 
 def unreadable(path: Path, error: Exception) -> UserError:
-    """What to tell of a table that a reader could not use."""
+    """The error for a table that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return UserError(f"{path}: no such file: run the command that started the run again")
-    said = " ".join(str(error).split())[:200]
-    return UserError(f"{path}: damaged ({said}): run the command that started the run again, which makes it anew")
+    reason = " ".join(str(error).split())[:200]
+    return UserError(f"{path}: damaged ({reason}): run the command that started the run again, which writes it again")

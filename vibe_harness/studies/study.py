@@ -1,4 +1,4 @@
-"""A study: models x tasks x corpora in one file, as cells that are run, split over machines and merged again."""
+"""Studies: models, tasks and corpora in one file. Each combination is a cell; cells can run on several machines."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from vibe_harness.store.run_tables import count_requests
 
 
 class StudyModel(Card):
-    """A model of a study, with arguments of its own."""
+    """A model of a study, with its own arguments."""
 
     model: str = Field(min_length=1, description="model card: a name, or a YAML file")
-    name: Name | None = Field(None, description="what its folder is called, where not as the card")
+    name: Name | None = Field(None, description="name of its folder, by default that of the card")
     model_args: dict[str, Any] = Field({}, description="as --model-args")
 
     @property
@@ -40,7 +40,7 @@ class StudyModel(Card):
 
 
 class Study(Card):
-    """What is asked of whom. Every model is asked every task over every corpus."""
+    """A study. Every model runs every task over every corpus."""
 
     study: Name
     description: str = ""
@@ -53,7 +53,7 @@ class Study(Card):
         return {option.name: getattr(self, option.name) for option in _OPTIONS}
 
     def settings(self) -> dict[str, Any]:
-        """What holds for all cells: shards of one study agree in it."""
+        """The settings that all cells share. They must be the same in all shards of a study."""
         return self.model_dump(mode="json", exclude={"description", "models", "tasks", "corpora", "include_path"})
 
 
@@ -74,7 +74,7 @@ def _field_of(option: RunOption) -> tuple[Any, Any]:
 _OPTIONS = tuple(option for option in options() if option.study)
 _FIELDS: dict[str, Any] = {option.name: _field_of(option) for option in _OPTIONS}
 _STUDY_FILE = create_model("Study", __base__=Study, **_FIELDS)
-"""A study file: its head, and every option of a run that may hold for all of its runs."""
+"""The schema of a study file: the fields of `Study`, and every run option that applies to all runs."""
 
 
 @dataclass(frozen=True)
@@ -100,28 +100,28 @@ class StudyCell:
 
 
 class CellState(StrEnum):
-    """How far a cell has come."""
+    """State of a cell."""
 
     DONE = "done"
-    RUNNING = "running"  # another process holds its folder
+    RUNNING = "running"  # another process has locked its folder
     FAILED = "failed"
     LEFT = "left"
 
 
 @dataclass(frozen=True)
 class CellProgress:
-    """A cell's state. why: it failed."""
+    """Progress of a cell. why: the reason of a failure."""
 
     cell: StudyCell
     state: CellState
     answered: int
-    planned: int | None  # None where it was never begun
+    planned: int | None  # None if it was never started
     why: str | None = None
     reliable: bool = True  # False where it is done and a score of it is not reliable
 
 
 def read_study(path: Path) -> Study:
-    """Read a study. Paths in it are relative to it. Raises UserError, naming file and line, for what is wrong."""
+    """Read a study file. Paths in it are relative to it. Raises UserError with file and line of each error."""
     source = read_yaml(path)
     study = named_card(source, _STUDY_FILE, "study")
 
@@ -140,10 +140,9 @@ def read_study(path: Path) -> Study:
 
 
 def cells_of(study: Study, output: Path) -> list[StudyCell]:
-    """Every cell, model by model, so that each model is loaded once; in each, corpus by corpus.
+    """All cells, sorted by model (so that each model is loaded once) and then by corpus.
 
-    Raises UserError for a model, an argument or a task that does not exist, and where two models or two corpora have
-    one name.
+    Raises UserError for an unknown model, argument or task, and if two models or two corpora have the same name.
     """
     index = CardIndex(study.options()["include_path"])
     models = [one for one in study.models if isinstance(one, StudyModel)]
@@ -155,7 +154,7 @@ def cells_of(study: Study, output: Path) -> list[StudyCell]:
         ("corpora", set(corpora), study.corpora),
     ):
         if len(labels) < len(given):
-            raise UserError(f"study '{study.study}': two of its {what} have one name: give one of them another")
+            raise UserError(f"study '{study.study}': two of its {what} have one name: rename one of them")
     tasks = index.tasks(study.tasks)
     return [
         StudyCell(study, model, task.name, str(task.path), corpus, output / model.label / label / task.name)
@@ -173,9 +172,10 @@ def _corpus_label(name: str) -> str:
 
 
 def shard_of(cells: Sequence[StudyCell], number: int, count: int) -> list[StudyCell]:
-    """The cells of one shard of `count`: neighbours, so that few models are loaded, and about as many clips in each.
+    """The cells of shard `number` (from 1) of `count`.
 
-    number: from 1. Every machine that has the study and its corpora comes to the same shards without asking another.
+    Shards have about equal numbers of clips, and consecutive cells, so that few models are loaded. The result depends
+    only on the study and its corpora, so machines need not communicate.
     """
     sizes = {corpus: len(find_corpus(corpus).clips) for corpus in {cell.corpus for cell in cells}}
     whole, before, found = sum(sizes[cell.corpus] for cell in cells), 0, []
@@ -188,12 +188,12 @@ def shard_of(cells: Sequence[StudyCell], number: int, count: int) -> list[StudyC
 
 
 def progress_of(cell: StudyCell, failures: Mapping[str, str]) -> CellProgress:
-    """How far a cell has come, read from its folder."""
+    """The progress of a cell, read from its folder."""
     folder = RunFolder(cell.folder)
     planned = count_requests(folder.requests)
     try:
         answered = count_answers(folder.responses)
-    except UserError as error:  # a file lies in the folder's place, say
+    except UserError as error:  # for example, a file has the name of the folder
         return CellProgress(cell, CellState.FAILED, 0, planned, str(error))
     results = _results(cell, folder)
     if planned is not None and answered >= planned and results is not None:
@@ -205,7 +205,7 @@ def progress_of(cell: StudyCell, failures: Mapping[str, str]) -> CellProgress:
 
 
 def _results(cell: StudyCell, folder: RunFolder) -> Results | None:
-    """The folder's scores with the study's settings, of its own answers, all of which were read; None without them."""
+    """The folder's results if they are current, use the study's settings and have no failed extraction; else None."""
     try:
         results = read_verified_results(folder)
     except UserError:

@@ -1,4 +1,4 @@
-"""Drawing the sample: so many responses for each model, task and dimension, as VIBE does (arXiv 2604.17248)."""
+"""Draw a sample: a number of responses for each model, task and dimension, as in VIBE (arXiv 2604.17248)."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def draw(
     include_path: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> tuple[Sample, list[str]]:
-    """Draw `per_cell` responses for each model, task and dimension of finished runs; also what people should know.
+    """Draw `per_cell` responses for each model, task and dimension of finished runs. Also returns notes for the user.
 
-    A response that holds text is drawn at most once; which ones hangs on the seed, the cell and the responses alone.
-    folder: where the sample will lie. extractors: read the drawn responses besides the run's own, to be compared; they
-    need the task cards of the runs, unchanged (include_path: folders of the user's own).
+    Only responses with text are drawn, each at most once. The draw depends only on the seed, the cell and the
+    responses. folder: where the sample will be written. extractors: also read the drawn responses, for comparison with
+    the run's own; they need the unchanged task cards of the runs. include_path: folders of the user's cards.
 
-    Raises UserError for a folder that is no finished run, for tasks that differ between runs, and for extractors or
-    cards that are not at hand; EngineError where an extractor's engine fails.
+    Raises UserError if a folder is not a finished run, if a task differs between runs, or if an extractor or card is
+    not available; EngineError if an extractor's engine fails.
     """
     if not runs:
         raise UserError("name at least one run folder")
@@ -118,7 +118,7 @@ def draw(
 
 
 def _open(path: Path) -> _Run:
-    """A finished run, and which of its responses can be drawn."""
+    """Open a finished run and find the responses that can be drawn."""
     folder = RunFolder(path)
     record = folder.record()
     columns = [GROUP_PREFIX + name for name in record.dimensions]
@@ -173,7 +173,7 @@ def _tasks(runs: Sequence[_Run]) -> dict[str, SampledTask]:
 
 
 def _cards(index: CardIndex, tasks: Mapping[str, SampledTask]) -> dict[str, Task]:
-    """The task cards, for extractors that read anew. Raises UserError for one that is not as the runs had it."""
+    """The task cards for further extractors. Raises UserError if a card is missing or changed since the runs."""
     files = index.task_files()
     cards = {}
     for name, asked in tasks.items():
@@ -188,7 +188,7 @@ def _cards(index: CardIndex, tasks: Mapping[str, SampledTask]) -> dict[str, Task
 
 
 def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, SampleCell], list[str]]:
-    """Request -> the cell it was drawn for, and which cells came out short."""
+    """Request -> the cell it was drawn for, and a note for each cell with too few responses."""
     cells: dict[SampleCell, list[str]] = defaultdict(list)
     labels = _labels(runs)
     for run in runs:
@@ -211,17 +211,17 @@ def _choose(runs: Sequence[_Run], per_cell: int, seed: int) -> tuple[dict[str, S
 
 
 def _drawn_by(seed: int, cell: SampleCell, request: str) -> str:
-    """By what the responses of a cell are drawn. A request's id tells one model of a name from another already."""
+    """Sort key for drawing the responses of a cell. Request ids already differ between models of the same name."""
     return digest([seed, cell.model, cell.task, cell.dimension, request])
 
 
 def _labels(runs: Sequence[_Run]) -> dict[str, str]:
-    """What each model is called, by a digest of all that makes it another."""
+    """Label of each model, by the digest of its identity."""
     return disambiguate({digest(run.model): (run.record.model.model, run.model) for run in runs})
 
 
 def _details(number: int, run: _Run, drawn: dict[str, SampleCell]) -> Iterator[_Picked]:
-    """The drawn responses of one run. They are taken out of `drawn`: a response that two runs hold counts once."""
+    """The drawn responses of one run. Removes them from `drawn`, so that a response in two runs counts once."""
     own = {request: drawn.pop(request) for request in run.keys if request in drawn}
     said: dict[str, dict[str, dict[str, Said]]] = {request: {} for request in own}
     columns = ["request", "attribute", "reading", "raw", "values"]
@@ -241,7 +241,7 @@ def _read_by(
     cards: Mapping[str, Task],
     progress: Progress,
 ) -> list[_Picked]:
-    """The responses with what another extractor reads in them; those of its own runs have that already."""
+    """Add the readings of another extractor to the responses, except to those that it has read in its own runs."""
     label = _label(name)
     found = {one.request: one for one in picked}
     waiting = {one.request: one for one in picked if _label(runs[one.run].record.extractor) != label}
@@ -272,7 +272,7 @@ def _label(extractor: str) -> str:
 
 
 def _unread(sample: Sample) -> list[str]:
-    """Of which extractors something could not be read, in words."""
+    """A note for each extractor with failed readings."""
     claims = [claim for response in sample.responses for own in response.claims.values() for claim in own]
     counts = {name: sum(name in one.extractors and not one.judged for one in claims) for name in sample.extractors}
     return [f"{name}: {count} readings failed, and cannot be judged" for name, count in counts.items() if count]
@@ -299,7 +299,7 @@ def _finished(id: str, one: _Picked, runs: Sequence[_Run], seed: int) -> Sampled
 
 
 def _claims(said: Mapping[str, Said], aliases: Mapping[str, str], salt: Sequence[object]) -> list[Claim]:
-    """What the extractors say of one attribute. Where they differ, the order tells nothing of who says what."""
+    """The claims of the extractors on one attribute, in an order that does not reveal the extractor."""
     alike: dict[tuple[Reading, frozenset[str]], list[str]] = defaultdict(list)
     for extractor, (reading, _, values) in said.items():
         alike[reading, frozenset(values)].append(extractor)

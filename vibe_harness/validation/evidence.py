@@ -1,4 +1,4 @@
-"""Where a text speaks of what was read in it: what the judge's page marks. A help for the eye, never a judgment."""
+"""Find the passages of a text that mention an extracted value. The judge's page highlights them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Span = tuple[int, int]
 
 
 def spans(text: str, claim: Claim) -> list[Span]:
-    """Places (start, end) in the text that hold a value of the claim, an alias of it, or something close to one."""
+    """Positions (start, end) in the text with a value of the claim, an alias of it, or a similar word."""
     found = [span for words in {*claim.values, *claim.spellings} for span in _exact(text, words)]
     for raw in claim.raw:
         exact = list(_exact(text, raw))

@@ -1,4 +1,4 @@
-"""Judgments on disk: one journal a judge, appended to and never rewritten, so that two judges at once lose nothing."""
+"""Judgments on disk: one append-only journal for each judge, so that judges can work at the same time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 
 
 class Verdict(StrEnum):
-    """A person's word on a claim."""
+    """A judge's verdict on a claim."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What one judge says of one claim. wrong_items: values of a list that are wrong by themselves."""
+    """One judge's judgment of one claim. wrong_items: the wrong values of a list."""
 
     item: str
     verdict: Verdict
@@ -39,7 +39,7 @@ class Judgment:
 class Judge:
     """The judgments of one person on one sample.
 
-    Nothing is held in memory: two pages, or a page and an imported sheet, of one judge see each other's work.
+    Nothing is kept in memory, so several pages, or a page and an imported sheet, of one judge stay in step.
     """
 
     def __init__(self, folder: Path, sample: Sample, name: str) -> None:
@@ -53,13 +53,13 @@ class Judge:
         self._lock = filelock.FileLock(folder / f".judge-{name}.lock")
 
     def judgments(self) -> dict[str, Judgment]:
-        """Item -> the judgment that stands. Raises UserError for a file of another sample, judge or make."""
+        """Item -> current judgment. Raises UserError if the file is of another sample or judge, or is invalid."""
         return {judgment.item: judgment for judgment in self._standing()}
 
     def add(self, judgments: Sequence[Judgment]) -> None:
-        """Store judgments on the disk before returning; each replaces the one that stood.
+        """Write judgments to disk; each replaces an earlier one on the same item.
 
-        Raises UserError where one is not of this sample, and where the disk takes no more.
+        Raises UserError if a judgment is not of this sample, or cannot be written.
         """
         for judgment in judgments:
             self._check(judgment)
@@ -68,7 +68,7 @@ class Judge:
         ])  # fmt: skip
 
     def undo(self) -> str | None:
-        """Take back the latest judgment that stands, so that the one before it stands again. Returns its item."""
+        """Undo the latest judgment, so that the one before it is current again. Returns its item."""
         with self._locked():
             standing = self._standing()
             if standing:
@@ -82,7 +82,7 @@ class Judge:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the judge's file for this thread of this process."""
+        """Lock the judge's file for this thread."""
         try:
             self._lock.acquire()
         except OSError as error:
@@ -93,7 +93,7 @@ class Judge:
             self._lock.release()
 
     def _standing(self) -> list[Judgment]:
-        """The judgments in the order they were made, less those taken back."""
+        """The judgments in the order they were made, without undone ones."""
         made: list[Judgment] = []
         for line in journal_lines(self.path, as_object):
             place, record = f"{self.path}:{line.number}", line.record
@@ -136,6 +136,6 @@ class Judge:
 
 
 def judges_of(folder: Path, sample: Sample) -> list[Judge]:
-    """Everyone who has judged this sample, by name."""
+    """All judges of this sample, sorted by name."""
     files = sorted(folder.glob("judge-*.jsonl"))
     return [Judge(folder, sample, path.name.removeprefix("judge-").removesuffix(".jsonl")) for path in files]

@@ -1,4 +1,4 @@
-"""What judgments say of an extractor: typed, documented, written beside the sample and beside every run in it."""
+"""The results of a validation: typed, documented, and written into the sample's folder and its run folders."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AgreementRate:
     interval: tuple[float, float] | None
     """95 %, from a bootstrap over whole responses."""
     exact: bool
-    """All responses had the same share of right judgments, so that the interval is an exact bound and no bootstrap."""
+    """Whether all responses had the same share of right judgments. The interval is then an exact bound."""
     right: float
     """Judgments called right; those of several judges on one reading are averaged."""
     judged: int
@@ -39,7 +39,7 @@ class AgreementRate:
     waiting: int
     """Readings of the sample that nobody has judged yet."""
     not_read: int
-    """Attributes of which the extractor's answer could not be read: in no share, for nothing was said."""
+    """Attributes for which the extractor's answer could not be parsed. They are not counted in any share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class ExtractorComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """All that the judgments of a sample say."""
+    """All results from the judgments of a sample."""
 
     __pydantic_config__ = DOCUMENTED
 
@@ -125,9 +125,9 @@ class Validation:
     sample: str
     """Id of the sample."""
     simulated: bool
-    """Some of its responses are no real model's."""
+    """Whether some of its responses are from a simulated model."""
     complete: bool
-    """Every reading was judged by somebody."""
+    """Whether every reading was judged."""
     judges: Mapping[str, int]
     """Judge -> readings judged."""
     readings: int
@@ -146,7 +146,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedReading:
-    """What people say of one reading."""
+    """The judgments of one reading."""
 
     request: str
     attribute: str
@@ -161,7 +161,7 @@ class JudgedReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunValidation:
-    """What is kept beside a run: how its extractor did over the whole sample, and what was judged in this run."""
+    """The validation in a run folder: agreement over the whole sample, and the judgments of this run's readings."""
 
     __pydantic_config__ = DOCUMENTED
 
@@ -178,7 +178,7 @@ class RunValidation:
     """Every reading of this run that was judged."""
 
     def stale(self, run: RunFolder) -> str | None:
-        """Why this says nothing of the run as it is now; None where it does."""
+        """Why this validation does not apply to the current state of the run; None if it does."""
         if self.run == run_digest(run):
             return None
         return "judged before the run's question, cards or alias files changed: sample and judge it again"
@@ -204,9 +204,9 @@ def write_run_validation(run: RunFolder, found: RunValidation) -> None:
 
 
 def read_run_validation(run: RunFolder) -> RunValidation | None:
-    """What was judged in a run; None where nobody has judged it.
+    """The validation of a run; None if there is none.
 
-    It may be `stale`. Raises UserError where the file is broken.
+    It may be `stale`. Raises UserError if the file is broken.
     """
     path = run.path / FILE
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The sample that is judged: responses with what extractors read in them, as one file with a digest of its own."""
+"""The sample that people judge: responses and the readings of extractors, in one file with a digest."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from vibe_harness.records import Reading
 from vibe_harness.store.atomic_files import read_document, write_json
 
 FORMAT = 1
-JUDGED = (Reading.VALUE, Reading.UNKNOWN, Reading.NONE)  # what an extractor says; the rest are failures to say anything
+JUDGED = (Reading.VALUE, Reading.UNKNOWN, Reading.NONE)  # the other readings are failures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What one or more extractors say of one attribute of a response: what a person calls right or wrong."""
+    """The reading of one attribute of a response by one or more extractors, which a judge calls right or wrong."""
 
-    extractors: Sequence[str]  # those that say so; never shown to a judge
+    extractors: Sequence[str]  # extractors with this reading; never shown to a judge
     reading: Reading
     raw: Sequence[str]  # as the first of them wrote it
     values: Sequence[str]  # canonical, as counted
@@ -31,13 +31,13 @@ class Claim:
 
     @property
     def judged(self) -> bool:
-        """Whether there is something to judge: an extractor that could not be read says nothing."""
+        """Whether it can be judged. A failed extraction cannot."""
         return self.reading in JUDGED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledResponse:
-    """A response that was drawn. Its id says nothing of where it comes from, nor does its place."""
+    """A response that was drawn. Its id and position do not reveal where it comes from."""
 
     id: str
     run: int  # index into `Sample.runs`
@@ -64,7 +64,7 @@ class SampledRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledTask:
-    """What a judge has to know of a task."""
+    """What a judge needs to know about a task."""
 
     digest: str
     prompts: Mapping[str, str]  # variant -> template text
@@ -73,7 +73,7 @@ class SampledTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """All that is judged. `id` is a digest of the rest, so that judgments of another sample are known as such."""
+    """A sample of responses. `id` is a digest of the content, by which judgments of another sample are detected."""
 
     format: int
     id: str
@@ -85,16 +85,18 @@ class Sample:
     responses: Sequence[SampledResponse]  # in the order of judging
 
     def items(self) -> Iterator[tuple[str, SampledResponse, str, Claim]]:
-        """What there is to judge, in order: id of the item, its response, attribute and claim."""
+        """Yield what is to be judged, in order: id of the item, response, attribute and claim."""
         for response in self.responses:
             for item, attribute, claim in claims_of(response):
                 if claim.judged:
                     yield item, response, attribute, claim
 
     def sealed(self) -> Sample:
-        """The same with the id that belongs to its content."""
+        """A copy with the id of its content."""
         content = _SAMPLE.dump_python(self, mode="json") | {"id": ""}
-        return replace(self, id=f"s-{digest(content, 12)}")  # with letters ahead: a spreadsheet would read 12e45
+        return replace(
+            self, id=f"s-{digest(content, 12)}"
+        )  # the prefix keeps spreadsheets from reading 12e45 as a number
 
 
 _SAMPLE = TypeAdapter(Sample)
@@ -112,7 +114,7 @@ def sample_path(folder: Path) -> Path:
 
 
 def write_sample(folder: Path, sample: Sample) -> None:
-    """Write the sample into its folder. Raises UserError where the folder holds another one."""
+    """Write the sample into its folder. Raises UserError if the folder contains another sample."""
     path = sample_path(folder)
     if path.exists():
         before = read_sample(folder)
@@ -125,7 +127,7 @@ def write_sample(folder: Path, sample: Sample) -> None:
 
 
 def read_sample(folder: Path) -> Sample:
-    """Read the sample of a folder. Raises UserError where there is none, or where it was edited."""
+    """Read the sample of a folder. Raises UserError if there is none, or if it was edited."""
     path = sample_path(folder)
     if not path.is_file():
         raise UserError(f"{folder}: holds no sample: draw one with 'vibe-harness validate-extraction sample'")

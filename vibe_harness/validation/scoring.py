@@ -1,4 +1,4 @@
-"""From judgments to agreement: by task, attribute and group, between judges, and between extractors."""
+"""Compute agreement from judgments: by task, attribute and group, between judges, and between extractors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Judgments = Mapping[str, Mapping[str, Judgment]]  # judge -> item -> judgment
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """One attribute of one response as one extractor read it, with what the judges say of it."""
+    """One extractor's reading of one attribute of one response, with its judgments."""
 
     response: SampledResponse
     attribute: str
@@ -41,7 +41,7 @@ class _Read:
 
     @property
     def right(self) -> float:
-        """Share of its judges who call it right."""
+        """Share of the judges who say that it is right."""
         return fmean(judgment.verdict is Verdict.RIGHT for judgment in self.judgments)
 
 
@@ -52,12 +52,12 @@ class _Resampling:
 
 
 def validate(sample: Sample, judgments: Judgments, *, resamples: int = 10_000, seed: int = 0) -> Validation:
-    """Agreement of people with every extractor of the sample.
+    """Agreement of judges with every extractor of the sample.
 
-    judgments: of each judge, those that stand. Raises UserError where there are none.
+    judgments: the current judgments of each judge. Raises UserError if there are none.
     """
     if not any(judgments.values()):
-        raise UserError(f"nothing of the sample {sample.id} was judged yet: start with validate-extraction judge")
+        raise UserError(f"the sample {sample.id} has no judgments yet: start with validate-extraction judge")
     how = _Resampling(resamples, seed)
     items = [item for item, *_ in sample.items()]
     anybody = set().union(*judgments.values())
@@ -77,9 +77,9 @@ def validate(sample: Sample, judgments: Judgments, *, resamples: int = 10_000, s
 
 
 def keep_beside_runs(folder: Path, sample: Sample, judgments: Judgments, validation: Validation) -> list[str]:
-    """Write what was judged into every run of the sample; returns the runs that were not found, and why.
+    """Write the judgments into every run folder of the sample. Returns a message for each run where this failed.
 
-    A page that shows a run without it goes.
+    A page of the run that lacks them is removed.
     """
     missing = []
     for number, sampled in enumerate(sample.runs):
@@ -87,10 +87,10 @@ def keep_beside_runs(folder: Path, sample: Sample, judgments: Judgments, validat
         try:
             same = run_digest(run) == sampled.digest
         except UserError as error:
-            missing.append(f"not kept beside a run: {error}")
+            missing.append(f"not written to a run folder: {error}")
             continue
         if not same:
-            missing.append(f"not kept beside a run: {run.path}: asked or read otherwise since the sample was drawn")
+            missing.append(f"not written to a run folder: {run.path}: the run changed since the sample was drawn")
             continue
         write_run_validation(run, _of_run(number, sampled, sample, judgments, validation))
         if run.page.is_file():
@@ -166,9 +166,9 @@ def _split(reads: Iterable[_Read], key: Callable[[_Read], str]) -> dict[str, lis
 
 
 def _items(claim: Claim, judgment: Judgment) -> tuple[int, int]:
-    """Values of a list that were judged by themselves, and those marked wrong.
+    """Number of list values that were judged one by one, and number of those marked wrong.
 
-    A list called wrong without a mark leaves open which of its values is wrong, or whether one is missing.
+    If a list is judged wrong without a marked value, it is unknown which value is wrong or missing.
     """
     known = judgment.verdict is Verdict.RIGHT or judgment.wrong_items
     return (len(claim.values), len(judgment.wrong_items)) if known else (0, 0)
@@ -193,7 +193,7 @@ def _agreement(reads: Sequence[_Read], how: _Resampling) -> AgreementRate:
 
 
 def _by_response(found: Iterable[tuple[str, float]]) -> Iterator[tuple[float, int]]:
-    """Sum and number of each response's judgments, in order of first appearance."""
+    """Sum and number of the judgments of each response, in order of first appearance."""
     sums: dict[str, list[float]] = defaultdict(list)
     for response, right in found:
         sums[response].append(right)
@@ -210,17 +210,15 @@ def _pair(one: str, other: str, judgments: Judgments) -> JudgePair:
 
 
 def _compare(sample: Sample, pair: tuple[str, str], judgments: Judgments, how: _Resampling) -> ExtractorComparison:
-    """Only what both read and somebody judged for both is compared; what one alone could be read for is counted."""
-    by_place = [
-        {(read.response.id, read.attribute): read for read in _reads(sample.responses, name, judgments)}
-        for name in pair
-    ]
-    places = [place for place in by_place[0] if place in by_place[1]]
-    pairs = [(place[0], by_place[0][place], by_place[1][place]) for place in places]
-    both = [(response, one, other) for response, one, other in pairs if one.judgments and other.judgments]
-    first, second = (list(_by_response((response, read[side].right) for response, *read in both)) for side in (0, 1))
-    numbers = [number for _, number in first]
-    rights = [[right for right, _ in side] for side in (first, second)]
+    """Compare two extractors on the attributes that both read and that were judged for both.
+
+    Attributes that only one extractor could read are counted.
+    """
+    pairs = list(_paired_reads(sample, pair, judgments))
+    both = [(first, second) for first, second in pairs if first.judgments and second.judgments]
+    sums = [list(_by_response((reads[side].response.id, reads[side].right) for reads in both)) for side in (0, 1)]
+    numbers = [number for _, number in sums[0]]
+    rights = [[right for right, _ in side] for side in sums]
     found = paired_difference(rights[0], rights[1], numbers, resamples=how.resamples, seed=how.seed)
     return ExtractorComparison(
         first=pair[0],
@@ -233,6 +231,15 @@ def _compare(sample: Sample, pair: tuple[str, str], judgments: Judgments, how: _
         interval=found.interval,
         p_value=found.p_value,
         permutations=how.resamples,
-        first_not_read=sum(not one.claim.judged and other.claim.judged for _, one, other in pairs),
-        second_not_read=sum(one.claim.judged and not other.claim.judged for _, one, other in pairs),
+        first_not_read=sum(not first.claim.judged and second.claim.judged for first, second in pairs),
+        second_not_read=sum(first.claim.judged and not second.claim.judged for first, second in pairs),
     )
+
+
+def _paired_reads(sample: Sample, pair: tuple[str, str], judgments: Judgments) -> Iterator[tuple[_Read, _Read]]:
+    """What two extractors read for the same attribute of the same response."""
+    first, second = (
+        {(read.response.id, read.attribute): read for read in _reads(sample.responses, name, judgments)}
+        for name in pair
+    )
+    yield from ((first[key], second[key]) for key in first if key in second)

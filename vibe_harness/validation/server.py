@@ -1,7 +1,7 @@
-"""The judge's page, served to this machine alone.
+"""Serves the judge's page on this machine.
 
-It is reached under a random token, which other users and programs of the machine do not know, and answers only where it
-is called by its own address: a page of the web cannot reach it under a name of its own (DNS rebinding), nor post to it.
+The URL contains a random token, which other users and programs do not know. Requests with another host name or origin
+are refused, so web pages cannot reach the server by DNS rebinding or post to it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _HEADERS = {
 
 
 class RequestRefused(Exception):
-    """A request that is not answered, and its status."""
+    """A request that is refused, with its HTTP status."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
@@ -50,7 +50,7 @@ class RequestRefused(Exception):
 
 
 class JudgingPage:
-    """What the page asks for, as plain data. Nothing in it says which model, group or extractor it comes from."""
+    """The data of the page. It does not reveal the model, the group or the extractor."""
 
     def __init__(self, sample: Sample, judge: Judge) -> None:
         self._sample = sample
@@ -64,7 +64,7 @@ class JudgingPage:
         self._total = sum(map(len, self._items.values()))
 
     def progress(self) -> dict[str, Any]:
-        """How far the judge is; `open`: the first response that is not judged to its end, null where none is left."""
+        """Progress of the judge. `open`: index of the first response that is not fully judged, or None."""
         judged = self._judge.judgments()
         unfinished = (
             index
@@ -80,7 +80,7 @@ class JudgingPage:
         }
 
     def response(self, index: int) -> dict[str, Any]:
-        """One response with all that is to be judged in it."""
+        """One response with its claims."""
         if not 0 <= index < len(self._responses):
             raise RequestRefused(HTTPStatus.NOT_FOUND)
         response = self._responses[index]
@@ -116,7 +116,7 @@ class JudgingPage:
         return found
 
     def judge(self, posted: Mapping[str, Any]) -> dict[str, Any]:
-        """Store a judgment; returns the progress once it is on the disk."""
+        """Store a judgment on disk. Returns the progress."""
         try:
             wrong = tuple(str(item) for item in posted["wrong_items"])
             judgment = Judgment(str(posted["item"]), Verdict(posted["verdict"]), wrong)
@@ -126,7 +126,7 @@ class JudgingPage:
         return self.progress()
 
     def undo(self, posted: Mapping[str, Any]) -> dict[str, Any]:
-        """Take back the latest judgment; `undone` is its item and `index` its response, null where there was none."""
+        """Undo the latest judgment. `undone` is its item and `index` its response; None if there was none."""
         item = self._judge.undo()
         index = self._index[item.split("/")[0]] if item else None
         return {"undone": item, "index": index, "progress": self.progress()}
@@ -157,7 +157,7 @@ class JudgingServer(ThreadingHTTPServer):
         return f"http://{self.hosts[0]}/{self.token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of an answer is no fault."""
+        """Ignore a browser that closes the connection during an answer."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -187,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, *_as_json({"error": str(error)}))
 
     def _admitted(self) -> str:
-        """The path below the token. Raises Refused for a caller who does not know it or comes under another name."""
+        """The path after the token. Raises RequestRefused for a wrong token or host name."""
         if self.headers.get("Host") not in self.server.hosts:
             raise RequestRefused(HTTPStatus.FORBIDDEN)
         token, _, path = self.path.removeprefix("/").partition("/")

@@ -1,4 +1,4 @@
-"""The sample as a spreadsheet, for who would rather judge there, and reading a filled one."""
+"""Write the sample as a spreadsheet, as an alternative to the page, and read a filled one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_sheet(path: Path, sample: Sample) -> None:
 
 
 def says_of(claim: Claim) -> str:
-    """What a claim says, in a cell or a line."""
+    """A claim as text."""
     return _SAYS.get(claim.reading) or "; ".join(claim.values)
 
 
