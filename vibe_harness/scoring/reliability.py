@@ -84,7 +84,9 @@ def columns_with_groups(frame: pd.DataFrame, dimension: str, settings: Settings)
     """
     known = {GROUP_PREFIX + name for name in (*parts_of(dimension), *settings.strata, *settings.speaker_strata)}
     told = []
-    for column in sorted(name for name in frame if name.startswith(GROUP_PREFIX) and name not in known):
+    for column in sorted(
+        name for name in map(str, frame.columns) if name.startswith(GROUP_PREFIX) and name not in known
+    ):
         rows = frame[["speaker", "group", column]].dropna().astype(str).drop_duplicates()
         levels = rows.groupby(column).agg(groups=("group", "nunique"), speakers=("speaker", "nunique"))
         apart = len(levels) > 1 and rows["group"].nunique() > 1 and bool((levels["groups"] == 1).all())
