@@ -171,7 +171,7 @@ def test_a_number_that_can_be_none_of_its_kind_is_refused_before_anything_is_ask
 
 
 def test_power_refuses_the_groups_that_a_run_refuses() -> None:
-    with pytest.raises(UserError, match="is in two groups of 'sentence_id'"):
+    with pytest.raises(UserError, match="every speaker has clips in several of its groups"):
         vibe_harness.power(["story"], "demo", "sentence_id", simulations=20)
 
 

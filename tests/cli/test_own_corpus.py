@@ -78,3 +78,16 @@ def test_a_start_that_fails_leaves_no_folder(emotions, monkeypatch):
     done = emotions(*RUN, "--corpus", "mine.csv", "--dimension", "emotion", check=3)
     assert "it does not start" in done.stderr
     assert not any((emotions.folder / "runs").glob("*"))
+
+
+def test_a_group_that_is_not_known_is_refused_when_a_run_is_scored_by_another_column(emotions):
+    path = emotions.folder / "mine.csv"
+    path.write_text(path.read_text(encoding="utf-8").replace(",de", ",us").replace(",fr", ",unknown"), encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace(",uk", ",unknown"), encoding="utf-8")
+    options = (*RUN, "--corpus", "mine.csv", "--dimension", "emotion")
+    assert emotions(*options, "--output-path", "run").returncode in (0, 1)
+    assert "'unknown'" in emotions.refuses("score", "run", "--dimension", "accent", "--tau", "1")
+    card = "corpus: mine\nversion: 1\ndescription: x\ngroups: {accent: [unknown]}\n"
+    (emotions.folder / "mine.yaml").write_text(card, encoding="utf-8")
+    assert emotions(*options, "--output-path", "other").returncode in (0, 1)
+    assert emotions("score", "other", "--dimension", "accent", "--tau", "1").returncode in (0, 1)

@@ -219,6 +219,7 @@ def record_of(prepared: PreparedRun, requests: str) -> RunRecord:
         dimensions=prepared.dimensions,
         speaker_strata={name: list(columns) for name, columns in corpus.speaker_strata.items()},
         strata=list(corpus.strata),
+        named_groups={name: list(groups) for name, groups in corpus.named_groups.items()},
         extractor=prepared.extractor,
         modality=plan.modality,
         answer_by=plan.answer_by,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from vibe_harness.cards.schema import TaskCard
+from vibe_harness.corpora.group_names import check_group_names
 from vibe_harness.corpora.sampling import check_dimension
 from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.kinds.base import kind_of
@@ -34,7 +35,7 @@ from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.engines import batch_checks, hearing_answers
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
-from vibe_harness.store.run_tables import SCORED, column_names
+from vibe_harness.store.run_tables import SCORED, column_names, rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +65,10 @@ def score_run(
     columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
     for dimension in dimensions or record.dimensions:
         check_dimension(dimension, columns, "the run")
+        if dimension not in record.dimensions:  # those of the run were checked ahead of it
+            held = set(rows_of(folder.clips, [GROUP_PREFIX + name for name in parts_of(dimension)]))
+            groups = sorted(tuple(map(str, row)) for row in held if None not in row)
+            check_group_names(dimension, groups, record.named_groups)
     steps = [
         (task, variant, dimension)
         for task in record.tasks

@@ -53,6 +53,7 @@ class RunRecord:
     dimensions: Sequence[str]
     speaker_strata: Mapping[str, Sequence[str]]  # dimension -> columns within which its speakers are permuted
     strata: Sequence[str] = ()  # columns that vary from clip to clip; adjusted for if unbalanced between groups
+    named_groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> groups that look like no name
     extractor: str
     modality: Modality = "audio"
     answer_by: AnswerBy = "generate"
