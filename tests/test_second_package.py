@@ -305,4 +305,4 @@ def test_cards_and_corpora_that_two_packages_bring(installed: Path, tmp_path: Pa
     write(tmp_path / "rival", {"rival/__init__.py": "", f"rival/{file}": "file,speaker\n"})
     done = vibe(tmp_path, "--model", "choir", "--tasks", "mood", path=(installed, tmp_path / "rival"))
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
-    assert f"claim the name '{name}'" in done.stderr and file in done.stderr.replace(os.sep, "/")
+    assert f"named '{name}'" in done.stderr and file in done.stderr.replace(os.sep, "/")

@@ -215,10 +215,12 @@ def test_a_page_or_a_figure_takes_no_other_files_place(quick, tones):
     quick(*RUN, "--corpus", tones, "--output-path", run)
     kept = {path.name: path.read_bytes() for path in run.glob("[!.]*")}
     for name in ("responses.jsonl", "results.json"):
-        assert "there is a file already" in quick.refuses("report", run, "--output", run / name)
-        assert "there is a file already" in quick.refuses("corpus", "show", tones, "--figure", run / name)
+        assert "exists, and its name does not end with" in quick.refuses("report", run, "--output", run / name)
+        assert "exists, and its name does not end with" in quick.refuses(
+            "corpus", "show", tones, "--figure", run / name
+        )
         power = ("power", "--tasks", "story", "--corpus", tones, "--dimension", "gender", "--simulations", "20")
-        assert "there is a file already" in quick.refuses(*power, "--figure", run / name)
+        assert "exists, and its name does not end with" in quick.refuses(*power, "--figure", run / name)
     assert {path.name: path.read_bytes() for path in run.glob("[!.]*")} == kept
     for _ in range(2):  # a page and a figure are written over as ever
         quick("report", run, "--output", "page.html", check=0)

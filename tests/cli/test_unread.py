@@ -108,9 +108,12 @@ def stopped_while(monkeypatch, ran, place, *arguments):
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("vibe_harness.planning.prepare._heard", "stopped before anything was asked"),
+        ("vibe_harness.planning.prepare._checked", "stopped before anything was asked"),
         ("vibe_harness.pipeline.run._started", "stopped before anything was answered: nothing is kept"),
-        ("vibe_harness.pipeline.run.read", "stopped. 12 answers are kept in new: the same command goes on from there"),
+        (
+            "vibe_harness.pipeline.run.run_extraction",
+            "stopped. 12 answers are kept in new: the same command goes on from there",
+        ),
         ("vibe_harness.pipeline.run.score_run", "stopped. 12 answers and 12 readings are kept in new"),
         ("vibe_harness.report.run_page.run_page", "stopped. 12 answers and 12 readings are kept in new"),
     ],
@@ -125,7 +128,7 @@ def test_a_study_that_is_stopped_says_what_is_kept(ran, monkeypatch):
     place = "vibe_harness.studies.study_folder.prepare"
     assert "before anything was answered" in stopped_while(monkeypatch, ran, place, "study", "s.yaml")
     monkeypatch.undo()
-    place = "vibe_harness.studies.study_folder.read"
+    place = "vibe_harness.studies.study_folder.run_extraction"
     assert "12 answers are kept in runs/s" in stopped_while(monkeypatch, ran, place, "study", "s.yaml")
 
 

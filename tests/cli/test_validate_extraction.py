@@ -146,7 +146,7 @@ def test_judgments_of_another_run_are_refused(vibe: QuickCommand) -> None:
 def test_other_mistakes_are_told(vibe: QuickCommand) -> None:
     assert "holds another sample" in vibe.refuses(VERB, "sample", "run", "--output", "sample", "--seed=3")
     assert "not a run folder" in vibe.refuses(VERB, "sample", "sample", "--output", "new")
-    assert "was judged yet" in vibe.refuses(VERB, "score", "sample")
+    assert "no judgments yet" in vibe.refuses(VERB, "score", "sample")
     assert "holds no sample" in vibe.refuses(VERB, "judge", "run", "--judge=ann")
     assert "small letters" in vibe.refuses(VERB, "judge", "sample", "--judge=Ann Lee")
     judge_all(vibe.folder / "sample", "ann", wrong=0)

@@ -92,7 +92,7 @@ def test_a_lexicon_as_windows_saves_it(tmp_path: Path) -> None:
 def test_a_lexicon_lies_beside_its_card(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("[a]\nhe\n", encoding="utf-8")
     (tmp_path / "cards").mkdir()
-    with pytest.raises(UserError, match="lies outside of"):
+    with pytest.raises(UserError, match="is outside of"):
         select([_clip("a")], Selection(lexicon="../words.txt"), tmp_path / "cards")
 
 

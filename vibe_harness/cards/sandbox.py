@@ -134,7 +134,7 @@ def _check_product(number: Any, other: Any) -> None:
     if isinstance(other, int) and number.bit_length() + other.bit_length() > BITS:
         raise Endless("a product is too large to compute")
     if isinstance(other, str | list | tuple) and number * len(other) > LONGEST:
-        raise Endless(f"renders to more than {LONGEST:,} letters: no prompt is so long")
+        raise Endless(f"renders to more than {LONGEST:,} characters: no prompt is that long")
 
 
 def _text_alone(value: Any) -> Any:

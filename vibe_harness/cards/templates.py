@@ -116,7 +116,7 @@ class TemplateSet:
         except (TypeError, ArithmeticError, LookupError, AttributeError, *_TOO_MUCH) as error:
             raise UserError(f"{find_file(self.roots, name)}: {type(error).__name__}: {error}") from None
         if not text:
-            raise UserError(f"{find_file(self.roots, name)}: renders to nothing")
+            raise UserError(f"{find_file(self.roots, name)}: renders to an empty text")
         if address := address_in(text, values):
             raise UserError(
                 f"{find_file(self.roots, name)}: writes out an address of memory, {address}, which is another in every "

@@ -117,7 +117,7 @@ def _read_including(path: Path, within: Path, trail: tuple[Path, ...], known: di
     resolved = path.resolve()
     if resolved in trail:
         loop = " -> ".join(p.name for p in (*trail[trail.index(resolved) :], resolved))
-        raise UserError(f"{path}: includes go round in a circle: {loop}")
+        raise UserError(f"{path}: cards include each other in a cycle: {loop}")
     if resolved in known:
         return known[resolved]
     card = read_yaml(path)

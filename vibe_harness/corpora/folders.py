@@ -61,7 +61,7 @@ def first_claims(within: Callable[[Path], Iterable[tuple[str, Path]]]) -> dict[s
     for root in _shipped_folders():
         for name, path in dict(reversed([*within(root)])).items():  # the first of a folder's own counts
             if name in found:
-                raise UserError(f"two corpora claim the name '{name}': {found[name]} and {path}: rename one")
+                raise UserError(f"two corpora are named '{name}': {found[name]} and {path}: rename one")
             found[name] = path
     own = _own_corpora()
     return found | (dict(reversed([*within(own)])) if own else {})

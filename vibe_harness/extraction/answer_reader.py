@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vibe_harness.cards.spelling import fold
-from vibe_harness.extraction.choice_clauses import Claim, Clauses, Stance, letters, rules, words
+from vibe_harness.extraction.choice_clauses import Clauses, LetterClaim, Stance, letters, rules, words
 from vibe_harness.records import Option, Reading
 
 VERSION = 2
@@ -68,7 +68,7 @@ def read_choice(answer: str, options: Sequence[Option]) -> Choice:
     return Choice(Reading.UNKNOWN if undecided else Reading.UNPARSED)
 
 
-def _settled(claims: Sequence[Claim]) -> Claim | None:
+def _settled(claims: Sequence[LetterClaim]) -> LetterClaim | None:
     """The claim that settles the answer; an undecided one where none does, None where nothing is claimed."""
     for stances in ((Stance.TAKEN,), (Stance.BEST,), (Stance.GOOD,)):
         undecided = [claim for claim in claims if claim.stance is Stance.UNDECIDED]
@@ -81,7 +81,7 @@ def _settled(claims: Sequence[Claim]) -> Claim | None:
         retracted = any(claim.retracts and claim.label == last.label and claim.place > last.place for claim in claims)
         good = {claim.label for claim in claims if claim.stance in (Stance.GOOD, Stance.ALSO)}
         if retracted or (last.stance is Stance.GOOD and len(good) > 1):
-            return Claim(last.place, last.label, Stance.UNDECIDED)
+            return LetterClaim(last.place, last.label, Stance.UNDECIDED)
         return last
     return next((claim for claim in reversed(claims) if claim.stance is Stance.UNDECIDED), None)
 
@@ -111,7 +111,7 @@ def _without_option_letters(text: str, options: Sequence[Option]) -> str:
     return text
 
 
-def _headed(clauses: Clauses, labels: str, claims: Sequence[Claim]) -> str | None:
+def _headed(clauses: Clauses, labels: str, claims: Sequence[LetterClaim]) -> str | None:
     """The letter of a line that begins with one, where all such lines name the same: a list names several. A letter
     that is denied there is not counted."""
     found: set[str] = set()

@@ -37,7 +37,7 @@ class Stance(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LetterClaim:
     """place: of the letter in the text, in characters. retracts: a denial that also undoes what was said before, as "B
     is wrong" does and "B is less stereotypical" does not."""
 
@@ -236,9 +236,9 @@ class Clauses:
                 found.append(_Named([letter], match[0].islower()))
         return found
 
-    def claims(self) -> list[Claim]:
+    def claims(self) -> list[LetterClaim]:
         """What is said of each letter, in the order of the text; a letter of which nothing is said has no claim."""
-        found: list[Claim] = []
+        found: list[LetterClaim] = []
         for number, named in enumerate(self.named):
             following = self.named[number + 1].start if number + 1 < len(self.named) else len(self.text)
             denied = any(claim.stance is Stance.DENIED for claim in found[-4:])
@@ -248,7 +248,7 @@ class Clauses:
             if stance is not Stance.DENIED and named.several:
                 stance = Stance.UNDECIDED
             retracts = stance is Stance.DENIED and self._retracts(named, following)
-            found += [Claim(place, label, stance, retracts) for place, label in named.letters]
+            found += [LetterClaim(place, label, stance, retracts) for place, label in named.letters]
         return found
 
     def _joined(self, last: _Named, match: re.Match[str]) -> bool:

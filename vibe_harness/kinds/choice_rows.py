@@ -110,7 +110,7 @@ def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:
             continue
         said = [fold(clip.groups[column]) for column in texts]
         if said != [fold(first.groups[column]) for column in reversed(texts)]:
-            raise UserError(f"{clip.id}: its options are not those of {first.id} in reverse: mend the manifest")
+            raise UserError(f"{clip.id}: its options are not those of {first.id} in reverse: correct the manifest")
         if choice.key is None:
             continue
         letters = [one.groups[choice.key.column] for one in (first, clip)]
@@ -129,10 +129,12 @@ def _contradiction(task: Task, choice: ChoicePart, first: Clip, clip: Clip, lett
     moved = choice.letters.index(letters[0]) == count - 1 - choice.letters.index(letters[1])
     place = f"{clip.id}: its options are those of {first.id} in reverse"
     if letters[0] != letters[1] and not moved:
-        return f"{place}, but its right answer {letters[1]} is not the option {letters[0]} there: mend the manifest"
+        return (
+            f"{place}, but its correct answer {letters[1]} is not the option {letters[0]} there: correct the manifest"
+        )
     told = "was already remapped to its own order" if moved else "was left as in the original order"
     return (
-        f"{place}, and its right answer ({letters[1]}, there {letters[0]}) {told}, while the card of '{task.name}' "
+        f"{place}, and its correct answer ({letters[1]}, there {letters[0]}) {told}, but the card of '{task.name}' "
         f"says key: of: {choice.key.of}: write 'of: {other}' in a card of your own, or mend the rows that differ"
     )
 

@@ -23,7 +23,7 @@ PERMUTATIONS = 999
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class DiscardedValues:
     """counts: (S, H, V), not filtered. kept: (V,)."""
 
     counts: Counts
@@ -48,7 +48,7 @@ class LeftOut:
 
 
 def filter_details(
-    attributes: Sequence[LeftOut], speakers: Speakers, strata: NDArray[np.int64] | None, settings: Settings
+    attributes: Sequence[DiscardedValues], speakers: Speakers, strata: NDArray[np.int64] | None, settings: Settings
 ) -> list[dict[str, Any]]:
     """For each attribute the entry "filter" of its detail; empty where nothing is left out.
 
@@ -72,7 +72,7 @@ def filter_details(
 
 
 def _rare_tests(
-    attributes: Sequence[LeftOut], speakers: Speakers, strata: NDArray[np.int64] | None, settings: Settings
+    attributes: Sequence[DiscardedValues], speakers: Speakers, strata: NDArray[np.int64] | None, settings: Settings
 ) -> list[TestResult | None]:
     results: list[TestResult | None] = [None] * len(attributes)
     places = [place for place, one in enumerate(attributes) if one.share > LOOKED_AT]
@@ -88,7 +88,7 @@ def _rare_tests(
 
 
 def _told(
-    one: LeftOut, kept: CoverageTest, kept_p: float | None, rare: TestResult | None, rare_p: float | None,
+    one: DiscardedValues, kept: CoverageTest, kept_p: float | None, rare: TestResult | None, rare_p: float | None,
     speakers: Speakers,
 ) -> dict[str, Any]:  # fmt: skip
     pooled = np.concatenate([one.counts[..., one.kept], one.counts[..., ~one.kept].sum(axis=2, keepdims=True)], axis=2)

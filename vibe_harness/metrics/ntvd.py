@@ -19,7 +19,7 @@ from vibe_harness.metrics.frame_counts import (
     speakers_of,
     strata_codes,
 )
-from vibe_harness.metrics.left_out import LeftOut, filter_details
+from vibe_harness.metrics.left_out import DiscardedValues, filter_details
 from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.metrics.published import published_tests
 from vibe_harness.metrics.sentence_check import sentence_check
@@ -142,7 +142,7 @@ def _attribute_details(
     value_p = value_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
     named = named_values(found, value_p, attribute_p)
     level = level_of_named(named)
-    filtered = filter_details([LeftOut(one.counts, one.kept) for one in answers], speakers, strata, settings)
+    filtered = filter_details([DiscardedValues(one.counts, one.kept) for one in answers], speakers, strata, settings)
     return [
         {
             **_detail(one, own, speakers, cells),
