@@ -5,4 +5,4 @@ COPY . /src
 RUN pip install --no-cache-dir -c /src/.ci/constraints.txt /src && rm -r /src
 # Runs lie in /app/runs: mount a folder there to keep them, and one with your recordings and cards beside it.
 ENTRYPOINT ["vibe-harness"]
-CMD ["--model", "simulated", "--tasks", "story,advisory"]
+CMD ["--model", "simulated", "--tasks", "story,advisory", "--tau", "5"]
