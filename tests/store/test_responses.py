@@ -38,6 +38,10 @@ def test_a_line_of_another_kind_is_refused(wrong):
         decode_response(line(0, Outcome.OK, edits=wrong))
 
 
+def test_half_of_a_surrogate_pair_is_read_as_a_question_mark():
+    assert decode_response(line(0, Outcome.OK, edits={"text": "a\ud800 \U0001f600"})).text == "a? \U0001f600"
+
+
 def test_the_first_answer_is_final_and_an_error_only_where_there_is_none(tmp_path):
     path = tmp_path / "responses.jsonl"
     path.write_bytes(

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.records import Extraction, Reading
-from vibe_harness.store.journal import journal_lines, read_journal, whole_lines
+from vibe_harness.store.journal import journal_lines, read_journal, whole_lines, without_half_pairs
 from vibe_harness.store.request_ids import Ids
 from vibe_harness.store.responses import StoredResponse
 from vibe_harness.store.run_folder import TaskRecord
@@ -75,7 +75,7 @@ _LINE = TypeAdapter(StoredExtraction)
 
 def decode_extraction(line: bytes) -> StoredExtraction:
     """The extraction in a line. Raises ValueError for an invalid line, such as an edited one."""
-    return _LINE.validate_json(line, strict=True)
+    return _LINE.validate_json(without_half_pairs(line), strict=True)
 
 
 def read_extractions(path: Path) -> Iterator[StoredExtraction]:

@@ -126,6 +126,13 @@ def as_object(data: bytes) -> dict[str, Any]:
     return record
 
 
+def without_half_pairs(line: bytes) -> bytes:
+    """The line with every half of a surrogate pair, which no text may hold, replaced by "?"."""
+    if b"\\ud" not in line.lower():
+        return line
+    return json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
+
+
 Record = TypeVar("Record")
 Decoder = Callable[[bytes], Record]
 """Decodes a line into a record. Raises ValueError or RecursionError for an invalid line."""

@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter
 
 from vibe_harness.errors import UserError
 from vibe_harness.records import Outcome, RequestKey, Response
-from vibe_harness.store.journal import journal_lines, read_journal, whole_lines
+from vibe_harness.store.journal import journal_lines, read_journal, whole_lines, without_half_pairs
 from vibe_harness.store.request_ids import RequestSet, RequestTable
 from vibe_harness.thoughts import split_thought
 
@@ -84,7 +84,7 @@ _LINE = TypeAdapter(StoredResponse)
 
 def decode_response(line: bytes) -> StoredResponse:
     """The response in a line. Raises ValueError for an invalid line, such as an edited one."""
-    return _LINE.validate_json(line, strict=True)
+    return _LINE.validate_json(without_half_pairs(line), strict=True)
 
 
 def read_responses(path: Path) -> Iterator[StoredResponse]:
