@@ -61,9 +61,7 @@ TOO_COMPLEX = {
     "report/relations.py:beside_choice",
     "report/run_page.py:shifts_of",
     "scoring/score.py:score_run",
-    "stats/bracket.py:bracket",
     "stats/comparison.py:compare",
-    "stats/within.py:within_bracket",
 }
 """Functions that are still to be split. Never add one."""
 

@@ -7,7 +7,7 @@ The cross-fitted score is too low on average, because its signs come from other 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,17 +91,28 @@ def bracket(
     defined = [index for index, statistic in enumerate(raw) if np.isfinite(statistic.value)]
     alone = np.bincount(design.groups).min() < 2
     low = {} if alone else {index: cross_fitted(checked[index], design, splits, seed) for index in defined}
+    reasons = [table.why_undefined(design.group_count) for table in checked]
+    return task_bracket(raw, low, reasons, design, level)
+
+
+def task_bracket(
+    raw: Sequence[Statistic], low: Mapping[int, Statistic], reasons: Sequence[str], speakers: Design, level: float
+) -> TaskBracket:
+    """Brackets of the attributes and of their mean, from the raw and the cross-fitted score of each.
+
+    low: by the attribute's index; empty where speakers cannot be split. reasons: why each has no raw score, if it has
+    none. speakers: those who are left out in turn.
+    """
+    defined = [index for index, statistic in enumerate(raw) if np.isfinite(statistic.value)]
     attributes = tuple(
-        _bracket(raw[index], low.get(index), design, level)
-        if index in defined
-        else Bracket(None, None, None, table.why_undefined(design.group_count))
-        for index, table in enumerate(checked)
+        _bracket(raw[index], low.get(index), speakers, level) if index in defined else Bracket(None, None, None, reason)
+        for index, reason in enumerate(reasons)
     )
     if not defined:
-        reasons = sorted({one.reason for one in attributes if one.reason is not None})
-        return TaskBracket(attributes, Bracket(None, None, None, "; ".join(reasons) or "no attribute"))
-    mean_low = None if alone else average([low[index] for index in defined])
-    return TaskBracket(attributes, _bracket(average([raw[index] for index in defined]), mean_low, design, level))
+        told = sorted({one.reason for one in attributes if one.reason is not None})
+        return TaskBracket(attributes, Bracket(None, None, None, "; ".join(told) or "no attribute"))
+    mean_low = average([low[index] for index in defined]) if low else None
+    return TaskBracket(attributes, _bracket(average([raw[index] for index in defined]), mean_low, speakers, level))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,14 @@ from numpy.typing import ArrayLike
 
 from vibe_harness.stats.assignments import Codes, Design
 from vibe_harness.stats.bracket import (
-    LONE_SPEAKER,
     SPLITS,
-    Bracket,
     Statistic,
     TaskBracket,
-    _bracket,
     _shares,
-    average,
     cross_product,
     differences_from_mean,
     jackknife_error,
+    task_bracket,
 )
 from vibe_harness.stats.ntvd import Floats, shift
 from vibe_harness.stats.rng import random_words
@@ -54,21 +51,8 @@ def within_bracket(
         low: dict[int, Statistic] = {}
     else:
         low = {index: _cross_fitted(counts[index], checked[index], splits, seed) for index in defined}
-    attributes = tuple(
-        _of(raw[index], low.get(index), one_group, level)
-        if index in defined
-        else Bracket(None, None, None, table.why_undefined(design.group_count))
-        for index, table in enumerate(checked)
-    )
-    if not defined:
-        reasons = sorted({one.reason for one in attributes if one.reason is not None})
-        return TaskBracket(attributes, Bracket(None, None, None, "; ".join(reasons) or "no attribute"))
-    mean_low = average([low[index] for index in defined]) if low else None
-    return TaskBracket(attributes, _of(average([raw[index] for index in defined]), mean_low, one_group, level))
-
-
-def _of(raw: Statistic, low: Statistic | None, speakers: Design, level: float) -> Bracket:
-    return Bracket(None, raw.value, None, LONE_SPEAKER) if low is None else _bracket(raw, low, speakers, level)
+    reasons = [table.why_undefined(design.group_count) for table in checked]
+    return task_bracket(raw, low, reasons, one_group, level)
 
 
 def _by_speaker(table: Table, design: Design, owner: Codes) -> Floats:
