@@ -9,7 +9,7 @@ import pytest
 from tests.choice_corpora import quiz
 from vibe_harness import evaluate
 from vibe_harness.progress import Progress
-from vibe_harness.report.board import build_board
+from vibe_harness.report.board_building import build_board
 from vibe_harness.report.board_runs import read_entries
 from vibe_harness.report.html import environment
 from vibe_harness.report.model_page import model_context

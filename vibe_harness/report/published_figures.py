@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from vibe_harness.report.board import MAIN, Block, Cell, Column, Row, marked, mean_of
+from vibe_harness.report.board import MAIN, Block, Cell, Column, Row, mean_of
 from vibe_harness.report.relations import Beside
 
 FILE = Path(__file__).with_name("published.json")
@@ -65,8 +65,7 @@ def _column(task: str, metric: str, kind: str, label: str) -> Column:
 
 def _block(table: dict[str, Any], columns: list[Column], apart: str) -> Block:
     cells = [
-        marked({model: Cell(value=values[index]) for model, values in table["models"].items()}, digits=2)
-        for index in range(len(columns))
+        {model: Cell(value=values[index]) for model, values in table["models"].items()} for index in range(len(columns))
     ]
     rows = []
     for model in sorted(table["models"], key=str.casefold):
