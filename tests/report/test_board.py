@@ -385,7 +385,7 @@ def test_tables_hold_the_same_figures_and_are_not_broken_by_names(record: RunRec
     assert {row["model"]: float(row["value"]) for row in rows} == names
     assert rows[0]["corpus"] == 'cor"pus, one' and rows[0]["adjusted_p"] == "1e-05"
     markdown, latex = as_markdown(board), as_latex(board)
-    assert "| a\\_b\\|c | _1.0_\\*\\* |" in markdown and "**22.2**" in markdown
+    assert "| a\\_b\\|c | _1.0_\\*\\* [0.5 to 1.5] |" in markdown and "**22.2**" in markdown
     assert r"100 \% \& \{x\}\$ & \textbf{22.2}$^{**}$ \\" in latex and r"a\_b|c & \underline{1.0}$^{**}$" in latex
 
 

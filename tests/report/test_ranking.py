@@ -16,9 +16,11 @@ from vibe_harness.report.board import Cell
 from vibe_harness.report.board_building import build_board
 from vibe_harness.report.board_runs import read_entries
 from vibe_harness.report.ranking import marked
+from vibe_harness.report.trust import TrustColumn
 from vibe_harness.stats.bracket import bracket
 
-RANKED = Cell(value=1.0, hearing_check="passed")
+TRUST = (TrustColumn("hearing check", "passed", True), TrustColumn("identical answers", "unknown", None))
+RANKED = Cell(value=1.0, trust=TRUST)
 
 
 def marks(intervals: dict[str, tuple[float, float] | None], **changes: Cell) -> dict[str, str]:
@@ -42,9 +44,8 @@ def test_a_score_is_marked_where_its_interval_is_apart_from_all_others() -> None
     "changes",
     [
         {"reliable": False},
-        {"hearing_check": "left out"},
-        {"hearing_check": ""},
-        {"identical_share": 0.95},
+        {"trust": (TrustColumn("hearing check", "not made", False), TRUST[1])},
+        {"trust": (TRUST[0], TrustColumn("identical answers", "95%", False))},
         {"value": None},
         {"interval": None},
     ],

@@ -8,6 +8,7 @@ from statistics import fmean
 
 from vibe_harness.report.board_runs import ExcludedRun
 from vibe_harness.report.stars import Family
+from vibe_harness.report.trust import TrustColumn
 from vibe_harness.store.results import TaskResult
 
 MAIN = "ntvd"
@@ -71,8 +72,7 @@ class Cell:
     permutations: int | None = None
     reliable: bool = True
     with_value: float | None = None  # share of readings that gave a value
-    hearing_check: str = ""  # of the run, see `Results.hearing_check`
-    identical_share: float | None = None  # of the responses, those that repeat another word for word
+    trust: tuple[TrustColumn, ...] = ()  # what to know before the value is believed; none of published figures
     attributes: tuple[str, ...] = ()  # that the value is a mean over
     stars: str = ""
     mark: str = ""  # "highest" or "lowest" of its column

@@ -16,6 +16,7 @@ from vibe_harness.report.board_runs import Entry, ExcludedRun, model_labels
 from vibe_harness.report.html import digits_of
 from vibe_harness.report.ranking import marked
 from vibe_harness.report.stars import family_of, stars, tested
+from vibe_harness.report.trust import trust_columns
 from vibe_harness.store.results import TaskResult
 
 _DIGEST = re.compile("[0-9a-f]{32}")
@@ -143,16 +144,9 @@ def _cell(score: Score, result: TaskResult, entry: Entry, adjusted_p: float | No
         with_value=None if result.without_value is None else 1 - result.without_value,
         attributes=tuple(sorted(str(part.attribute) for part in parts if part.value is not None)),
         stars=stars(adjusted_p),
-        hearing_check=entry.results.hearing_check,
-        identical_share=_identical_share(result),
+        trust=tuple(trust_columns(entry.results, result)),
         result=result,
     )
-
-
-def _identical_share(result: TaskResult) -> float | None:
-    """Share of the responses that repeat another one word for word; None where it was not counted."""
-    details = (score.detail.get("identical_share") for score in result.scores if score.attribute is None)
-    return next((share for share in details if share is not None), None)
 
 
 Found = Mapping[tuple[str, str, str, str | None], Mapping[str, Cell]]
@@ -234,5 +228,5 @@ def _over(cell: Cell, common: tuple[str, ...]) -> Cell:
     value = fmean(values) if cell.value is not None else None
     return Cell(
         value=value, why=cell.why, reliable=cell.reliable, with_value=cell.with_value, attributes=common,
-        hearing_check=cell.hearing_check, identical_share=cell.identical_share, result=cell.result,
+        trust=cell.trust, result=cell.result,
     )  # fmt: skip

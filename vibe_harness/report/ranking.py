@@ -7,9 +7,7 @@ from dataclasses import replace
 
 from vibe_harness.report.board import Cell
 
-HEARS = ("passed", "simulated", "no audio")  # results of a hearing check; of the last two there is nothing to check
-IDENTICAL_LIMIT = 0.9
-"""Share of responses that repeat another one word for word, from which on the answers do not vary."""
+REQUIRED = ("hearing check", "identical answers")  # columns of trust that may not speak against a ranked score
 
 
 def marked(by_model: Mapping[str, Cell]) -> dict[str, Cell]:
@@ -33,8 +31,5 @@ def marked(by_model: Mapping[str, Cell]) -> dict[str, Cell]:
 
 def can_be_ranked(cell: Cell) -> bool:
     """Whether a score may be set above or below others: reliable, of a model that hears and whose answers vary."""
-    return cell.value is not None and cell.reliable and cell.hearing_check in HEARS and _varies(cell)
-
-
-def _varies(cell: Cell) -> bool:
-    return cell.identical_share is None or cell.identical_share < IDENTICAL_LIMIT
+    against = [column for column in cell.trust if column.heading in REQUIRED and column.ok is False]
+    return cell.value is not None and cell.reliable and not against
