@@ -10,10 +10,8 @@ import soundfile
 from playwright.sync_api import expect
 
 from tests.browser import patient_page, violations
-from tests.choice_corpora import quiz
 from tests.report.runs import HOSTILE, NAMES, hostile_run
 from vibe_harness import evaluate
-from vibe_harness.cli.main import main
 from vibe_harness.report.run_page import write_run_page
 from vibe_harness.store.run_folder import RunFolder
 
@@ -41,26 +39,6 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return folder
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("board")
-    runs = []
-    for strength in (0.2, 0.5, 0.8):
-        runs.append(folder / f"strength {strength}")
-        evaluate(
-            "simulated", ["story", "advisory", "casting"], model_args={"strength": strength}, permutations=399,
-            output_path=runs[-1],
-        )  # fmt: skip
-    runs.append(folder / "choice")  # of a model of its own: its choices stand beside no free answers of the others
-    evaluate("simulated", ["biasinear"], quiz(folder / "quiz"), model_args={"knows": 1}, permutations=19,
-             output_path=runs[-1])  # fmt: skip
-    output = folder / "site"
-    with pytest.raises(SystemExit) as ended:
-        main(["leaderboard", *map(str, runs), "--output", str(output), "--include-simulated", "--include-published"])
-    assert ended.value.code == 0
-    return output
-
-
 def opened(page: "Page", path: Path, size: str = "desktop") -> "Page":
     page.set_viewport_size(SIZES[size])
     page.goto(path.as_uri())
@@ -70,10 +48,6 @@ def opened(page: "Page", path: Path, size: str = "desktop") -> "Page":
 def answers(page: "Page") -> "Locator":
     page.wait_for_selector("#list article")
     return page.locator("#list article")
-
-
-def names(page: "Page", table: "Locator") -> list[str]:
-    return [row.strip() for row in table.locator("tbody tr:visible th").all_inner_texts()]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -168,59 +142,6 @@ def test_a_clip_that_went_away_shows_its_path(browser: "Browser", hostile: RunFo
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", list(SIZES))
-def test_the_leaderboard_is_for_everyone(page: "Page", site: Path, size: str, scheme: str) -> None:
-    page.emulate_media(color_scheme=scheme)
-    opened(page, site / "index.html", size)
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
-    page.locator("tbody th a").first.click()
-    page.wait_for_url("**/models/*")
-    assert "strength" in page.locator("h1").inner_text()
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size]["width"]
-
-
-def test_tables_sort_by_keyboard(page: "Page", site: Path) -> None:
-    opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by gender on CREMA-D")
-    heading = table.locator("thead th").nth(1)
-    heading.get_by_role("button").focus()
-    page.keyboard.press("Enter")
-    expect(heading).to_have_attribute("aria-sort", "ascending")
-    figures = [float(text) for text in table.locator("tbody td:nth-child(2) b").all_inner_texts()]
-    assert figures == sorted(figures) and figures[0] == 2.45
-    page.keyboard.press("Space")
-    expect(heading).to_have_attribute("aria-sort", "descending")
-    assert names(page, table)[0] == "DeSTA2.5-Audio"
-    assert table.locator("[aria-sort]").count() == 1
-    assert "Sorted by advisory, falling" in page.locator("#said").inner_text()
-
-
-def test_models_are_searched_and_columns_chosen(page: "Page", site: Path) -> None:
-    opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by accent on L2-ARCTIC")
-    page.get_by_label("Search models").fill("qwen2.5")
-    assert names(page, table) == ["Qwen2.5-Omni-3B", "Qwen2.5-Omni-7B"]
-    chooser = page.locator("section", has=table).locator("details.columns")
-    chooser.locator("summary").click()
-    assert "mean of tasks" not in table.locator("thead").inner_text()
-    chooser.get_by_label("mean of tasks").check()
-    assert "mean of tasks (misleading)" in table.locator("thead").inner_text()
-    assert table.locator("tbody tr:visible td:visible").last.inner_text() == "2.95"  # (4.04+2.58+3.55+2.64+1.94) / 5
-    chooser.get_by_label("story").uncheck()
-    assert "story" not in table.locator("thead").inner_text()
-
-
-def test_the_highest_and_lowest_say_so_in_words(page: "Page", site: Path) -> None:
-    opened(page, site / "index.html")
-    table = page.get_by_role("table", name="Scores by gender on CREMA-D")
-    assert table.locator(".mark").count() == 10
-    row = table.get_by_role("row", name="Qwen2-Audio")
-    assert "highest" in row.locator("td").nth(3).inner_text() and "38.12" in row.locator("td").nth(3).inner_text()
-
-
 @pytest.fixture
 def printed(page: "Page") -> Iterator["Page"]:
     page.emulate_media(media="print")
@@ -228,22 +149,19 @@ def printed(page: "Page") -> Iterator["Page"]:
     page.emulate_media(media="screen")
 
 
-def test_in_print_there_are_no_controls(printed: "Page", run: RunFolder, site: Path) -> None:
-    opened(printed, site / "index.html")
-    assert not printed.locator("#controls").is_visible() and printed.locator("table").first.is_visible()
+def test_in_print_there_are_no_controls(printed: "Page", run: RunFolder) -> None:
     opened(printed, run.path / "report.html")
     answers(printed)
     assert not printed.locator("#filters").is_visible() and not printed.locator("#list audio").first.is_visible()
 
 
-def test_a_print_lacks_nothing_that_was_folded_or_scrolled(printed: "Page", run: RunFolder, site: Path) -> None:
-    for path, tables in ((run.path / "report.html", ".wide"), (site / "index.html", "section .wide")):
-        opened(printed, path)
-        printed.set_viewport_size({"width": 718, "height": 1000})  # A4 within its margins
-        widths = printed.locator(tables).evaluate_all("all => all.map((one) => one.scrollWidth)")
-        assert max(widths) <= 718
-        folded = printed.locator("details:not([open]):not(.columns) :is(table, pre)")
-        assert folded.count() > 0 and all(one.bounding_box()["height"] > 10 for one in folded.all())
+def test_a_print_lacks_nothing_that_was_folded_or_scrolled(printed: "Page", run: RunFolder) -> None:
+    opened(printed, run.path / "report.html")
+    printed.set_viewport_size({"width": 718, "height": 1000})  # A4 within its margins
+    widths = printed.locator(".wide").evaluate_all("all => all.map((one) => one.scrollWidth)")
+    assert max(widths) <= 718
+    folded = printed.locator("details:not([open]) :is(table, pre)")
+    assert folded.count() > 0 and all(one.bounding_box()["height"] > 10 for one in folded.all())
 
 
 def test_on_a_phone_the_verdict_stands_beside_the_score_and_no_row_is_stretched(page: "Page", run: RunFolder) -> None:

@@ -83,7 +83,7 @@ def test_every_score_is_seen_whichever_task_stands_first() -> None:
 
 def test_a_block_without_a_score_has_no_figure() -> None:
     column = Column(task="s", metric="slbs", variant="default", digest="1", kind="choice", name="s", label="s: slbs")
-    row = Row(key="1", model="m", simulated=False, hearing_check="passed", cells=(Cell(value=50.0),), mean=None)
+    row = Row(key="1", model="m", simulated=False, cells=(Cell(value=50.0),), mean=None)
     assert board_figure(
         Block(corpus="c", synthetic=False, dimension="gender", settings={}, columns=(column,), rows=(row,))
     ) is None  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from vibe_harness.cards.schema import ModelCard
 from vibe_harness.report.board_runs import ExcludedRun
 from vibe_harness.report.stars import Family
 from vibe_harness.report.trust import TrustColumn
@@ -86,9 +87,9 @@ class Row:
     key: str
     model: str
     simulated: bool
-    hearing_check: str
     cells: tuple[Cell | None, ...]  # one for each column; None where the model was not asked
     mean: float | None
+    card: ModelCard | None = None  # None for published figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +107,10 @@ class Block:
 
     @property
     def scale(self) -> float:
-        """The largest end of an interval of nTVD, to draw the others by."""
-        cells = [row.cells[index] for row in self.rows for index in self.main_columns()]
-        return max([1.0, *(cell.interval[1] for cell in cells if cell is not None and cell.interval)])
+        """The largest of all that is drawn of nTVD: ends of intervals, scores, and what chance reaches."""
+        cells = [row.cells[i] for row in self.rows for i, column in enumerate(self.columns) if column.metric == MAIN]
+        drawn = [(c.value, c.null_p95, c.interval[1]) for c in cells if c is not None and c.interval]
+        return max([1.0, *(end for ends in drawn for end in ends if end is not None)])
 
     @property
     def no_intervals(self) -> list[str]:
@@ -125,6 +127,29 @@ class Block:
     def place(self) -> str:
         """The corpus, and how the block differs from the others of its corpus and dimension."""
         return self.corpus + (f" ({self.apart})" if self.apart else "")
+
+    def task_columns(self) -> list[int]:
+        """Indices of the first column of each task, whose cells tell what holds for all figures of the task."""
+        first: dict[tuple[str, str, str | None], int] = {}
+        for index, column in enumerate(self.columns):
+            first.setdefault((column.task, column.variant, column.digest), index)
+        return list(first.values())
+
+    @property
+    def trust_headings(self) -> list[str]:
+        """The headings of the columns of trust; none for published figures."""
+        found = [cell.trust for row in self.rows for cell in row.cells if cell is not None and cell.trust]
+        return [column.heading for column in found[0]] if found else []
+
+    def against(self, row: Row) -> list[str]:
+        """What speaks against a row's scores, with the tasks that it is said of: "values kept (story, casting)"."""
+        found: dict[str, list[str]] = {}
+        for index in self.task_columns():
+            cell = row.cells[index]
+            for column in cell.trust if cell else ():
+                if column.ok is False:
+                    found.setdefault(column.heading, []).append(self.columns[index].name)
+        return [f"{heading} ({', '.join(names)})" for heading, names in found.items()]
 
     def values(self, index: int) -> list[float]:
         """One column as numbers over the rows; NaN where nothing may be compared."""

@@ -166,7 +166,7 @@ def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Map
                 key=identity,
                 model=labels[identity],
                 simulated=entry.results.simulated,
-                hearing_check=entry.results.hearing_check,
+                card=entry.record.model,
                 cells=own,
                 mean=mean_of([own[i] for i in main]),
             )

@@ -91,7 +91,6 @@ def _block(block: Block) -> dict[str, Any]:
             {
                 "model": row.model,
                 "simulated": row.simulated,
-                "hearing_check": row.hearing_check,
                 "cells": [cell and _cell(cell) for cell in row.cells],
             }
             for row in block.rows

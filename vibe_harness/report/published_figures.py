@@ -71,7 +71,7 @@ def _block(table: dict[str, Any], columns: list[Column], apart: str) -> Block:
     for model in sorted(table["models"], key=str.casefold):
         own = tuple(by_model[model] for by_model in cells)
         mean = mean_of([cell for cell, column in zip(own, columns, strict=True) if column.metric == MAIN])
-        rows.append(Row(key=f"published {model}", model=model, simulated=False, hearing_check="", cells=own, mean=mean))
+        rows.append(Row(key=f"published {model}", model=model, simulated=False, cells=own, mean=mean))
     return Block(
         corpus=table["corpus"], synthetic=False, dimension=table["dimension"], settings={}, columns=tuple(columns),
         rows=tuple(rows), apart=apart, published=f"{table['source']}; {table['test']}",

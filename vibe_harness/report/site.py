@@ -6,27 +6,25 @@ import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-from markupsafe import Markup
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.progress import Progress
-from vibe_harness.report.board import Board, Cell
+from vibe_harness.report.board import Board
+from vibe_harness.report.board_page import (
+    beside_words,
+    board_context,
+    licence,
+    size_and_licence,
+    size_class,
+    span_style,
+    weights,
+)
 from vibe_harness.report.board_runs import Entry
 from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
 from vibe_harness.report.html import environment
 from vibe_harness.report.model_page import model_context
-from vibe_harness.report.relations import (
-    REFERENCE,
-    Beside,
-    beside_choice,
-    corpus_agreement,
-    task_relations,
-    tau_rows,
-)
+from vibe_harness.report.relations import Beside, beside_choice, corpus_agreement, task_relations, tau_rows
 from vibe_harness.report.run_page import write_run_page
-from vibe_harness.stats.agreement import TAUS
 from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.run_folder import RunFolder
 
@@ -52,7 +50,14 @@ def write_site(
     """
     pages = _page_names(board)
     templates = environment()
-    templates.filters["span"] = _span
+    templates.filters.update(
+        span=span_style,
+        size_class=size_class,
+        weights=weights,
+        licence=licence,
+        size_and_licence=size_and_licence,
+        beside=beside_words,
+    )
     correlations = [found for block in board.blocks if (found := task_relations(block))]
     tau = [row for block in board.blocks for row in tau_rows(block)]
     agreement = corpus_agreement(board.blocks)
@@ -76,9 +81,8 @@ def write_site(
         for name, text in texts.items():
             _write(output / name, text)
         index = templates.get_template("leaderboard.html.j2").render(
-            board=board, pages=pages, correlations=correlations, tau=tau, taus=TAUS, reference=REFERENCE,
-            agreement=agreement, beside=beside, coverage=_coverage(board), prompts=_prompts(entries), files=FILES,
-            figures=drawings, samples=samples, script="tables.js", **shared,
+            board_context(board, entries, correlations, tau, agreement, beside),
+            pages=pages, files=FILES, figures=drawings, samples=samples, script="tables.js", **shared,
         )  # fmt: skip
         _write(output / "index.html", index)
     return output / "index.html"
@@ -129,49 +133,3 @@ def _page_names(board: Board) -> dict[str, str]:
                 plain = _file_name(row.model)
                 names[row.key] = f"{plain}-{digest(row.key, 6)}.html" if plain != row.model else f"{plain}.html"
     return names
-
-
-def _span(cell: Cell, scale: float) -> Markup:
-    """Where a cell's interval and value lie on a scale, for the style."""
-    assert cell.interval is not None and cell.value is not None
-    low, high = (100 * end / scale for end in cell.interval)
-    return Markup(f"--l:{low:.0f}%;--r:{high:.0f}%;--v:{100 * cell.value / scale:.0f}%")  # numbers alone
-
-
-def _coverage(board: Board) -> list[dict[str, Any]]:
-    """For each measured block: model, hearing check, and for each task what was read and refused."""
-    tables = []
-    for block in board.blocks:
-        if block.published:
-            continue
-        first: dict[tuple[str, str, str | None], int] = {}  # one column a task, whatever it was measured by
-        for index, column in enumerate(block.columns):
-            first.setdefault((column.task, column.variant, column.digest), index)
-        shown = list(first.values())
-        rows = [(row.model, row.hearing_check, [_read(row.cells[i]) for i in shown]) for row in block.rows]
-        tables.append({"name": block.name, "labels": [block.columns[i].name for i in shown], "rows": rows})
-    return tables
-
-
-def _read(cell: Cell | None) -> dict[str, Any] | None:
-    if cell is None or cell.result is None:
-        return None
-    refusing = next((score.value for score in cell.result.scores if score.metric == "refusal_ntvd"), None)
-    alike = next((s.detail for s in cell.result.scores if s.metric == "diversity" and s.attribute is None), {})
-    return {
-        "read": cell.with_value, "reliable": cell.reliable, "refusing": refusing,
-        "alike": alike.get("identical_share"),
-    }  # fmt: skip
-
-
-def _prompts(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Each prompt once: of a task card and a variant."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for entry in entries:
-        for task in entry.record.tasks:
-            for variant in task.variants:
-                found.setdefault((task.digest, variant), {
-                    "task": task.card.task, "variant": variant, "version": task.card.version, "digest": task.digest,
-                    "text": task.prompts[variant],
-                })  # fmt: skip
-    return sorted(found.values(), key=lambda one: (one["task"], one["variant"], one["digest"]))
