@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.report.board_runs import ExcludedRun
 from vibe_harness.report.stars import Family
 from vibe_harness.report.trust import TrustColumn
 from vibe_harness.store.results import TaskResult
-
-MAIN = "ntvd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +24,16 @@ class Column:
     digest: str | None  # of the task's card and alias files; None for published figures
     kind: str  # of the task
     name: str  # of the task, with the prompt and the card where several stand side by side
-    label: str  # the name, and what the figure is where it is not nTVD
-    digits: int = 1  # decimals that its figures are told with
+    label: str  # the name, and what the figure is where it is not the only measure of a shift
+    digits: int = 1  # decimals that its figures are shown with
     compared: bool = True  # False where the models' means are over different attributes
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
     missing: tuple[str, ...] = ()  # attributes of the task that no model has a score of
+
+    @property
+    def is_shift(self) -> bool:
+        """Whether its metric measures a shift, by which models are compared task by task."""
+        return presentation_of(self.metric).role == "shift"
 
     @property
     def mean_over(self) -> str:
@@ -37,7 +41,7 @@ class Column:
 
         Empty where they are no means over attributes.
         """
-        if self.metric != MAIN:
+        if not self.is_shift:
             return ""
         if not self.compared:
             return "own"
@@ -82,7 +86,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One model of a block. mean: over the tasks' nTVD; None where one is missing or not to be compared."""
+    """One model of a block. mean: over the tasks' shifts; None where one is missing or not to be compared."""
 
     key: str
     model: str
@@ -105,12 +109,19 @@ class Block:
     apart: str = ""  # how it differs from the other blocks of its corpus and dimension, in words
     published: str | None = None  # the source of figures that this harness did not measure
 
-    @property
-    def scale(self) -> float:
-        """The largest of all that is drawn of nTVD: ends of intervals, scores, and what chance reaches."""
-        cells = [row.cells[i] for row in self.rows for i, column in enumerate(self.columns) if column.metric == MAIN]
+    def axes(self) -> list[tuple[float, float] | None]:
+        """For each column the ends of the axis that its figures are drawn on; None where none is drawn.
+
+        All shifts of a block share one axis, from no shift to the largest figure; others are drawn on their metric's.
+        """
+        shifts = {index: presentation_of(column.metric) for index, column in enumerate(self.columns) if column.is_shift}
+        cells = [row.cells[index] for row in self.rows for index in shifts]
         drawn = [(c.value, c.null_p95, c.interval[1]) for c in cells if c is not None and c.interval]
-        return max([1.0, *(end for ends in drawn for end in ends if end is not None)])
+        end = max([1.0, *(figure for figures in drawn for figure in figures if figure is not None)])
+        return [
+            (shifts[index].neutral or 0.0, end) if index in shifts else presentation_of(column.metric).scale
+            for index, column in enumerate(self.columns)
+        ]
 
     @property
     def no_intervals(self) -> list[str]:
@@ -161,8 +172,8 @@ class Block:
         ]  # fmt: skip
 
     def main_columns(self) -> list[int]:
-        """Indices of the columns that hold the tasks' nTVD and may be compared."""
-        return [i for i, column in enumerate(self.columns) if column.metric == MAIN and column.compared]
+        """Indices of the columns that hold the shifts of tasks and may be compared."""
+        return [i for i, column in enumerate(self.columns) if column.is_shift and column.compared]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,10 @@ from statistics import fmean
 from vibe_harness.analysis.model_labels import flattened
 from vibe_harness.analysis.tests_used import EARLIER, test_names
 from vibe_harness.cards.digest import digest
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
-from vibe_harness.report.board import MAIN, Block, Board, Cell, Column, Row, mean_of
+from vibe_harness.report.board import Block, Board, Cell, Column, Row, mean_of
 from vibe_harness.report.board_runs import Entry, ExcludedRun, model_labels
-from vibe_harness.report.html import digits_of
 from vibe_harness.report.ranking import marked
 from vibe_harness.report.stars import family_of, stars, tested
 from vibe_harness.report.trust import trust_columns
@@ -157,7 +157,8 @@ def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Map
     for column, by_model in _columns(found, draft.tasks):
         columns.append(column)
         cells.append(marked(by_model) if column.compared else by_model)
-    main = [i for i, column in enumerate(columns) if column.metric == MAIN and column.compared]
+    main = [i for i, column in enumerate(columns) if column.is_shift and column.compared]
+    one_metric = len({columns[i].metric for i in main}) == 1
     rows = []
     for identity, entry in draft.entries.items():
         own = tuple(by_model.get(identity) for by_model in cells)
@@ -168,7 +169,7 @@ def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Map
                 simulated=entry.results.simulated,
                 card=entry.record.model,
                 cells=own,
-                mean=mean_of([own[i] for i in main]),
+                mean=mean_of([own[i] for i in main]) if one_metric else None,
             )
         )
     rows.sort(key=lambda row: row.model.casefold())
@@ -184,6 +185,7 @@ def _columns(found: Found, tasks: Mapping[str, tuple[str, str]]) -> Iterator[tup
 
     Where the models' means are over different attributes, they are not compared; a column over those that all have is.
     """
+    shifts = {metric for _, metric, *_ in found if presentation_of(metric).role == "shift"}
     for key, by_model in found.items():
         task, metric, variant, card = key
         others = [other for other in found if other[:2] == (task, metric)]
@@ -194,36 +196,37 @@ def _columns(found: Found, tasks: Mapping[str, tuple[str, str]]) -> Iterator[tup
         if len({other[3] for other in others}) > 1:
             own, plus, aliases = str(card).partition("+")
             name += f" (card {own[:6]}{plus}{aliases})"
-        label = name if metric == MAIN else f"{name}: {metric.replace('_', ' ')}"
-        digits = digits_of(metric, *(cell.value for cell in by_model.values()))
+        shown = presentation_of(metric)
+        label = name if shifts == {metric} else f"{name}: {shown.title}"
+        digits = shown.decimals(*(cell.value for cell in by_model.values()))
         column = Column(
             task=task, metric=metric, variant=variant, digest=card, kind=kind, name=name, label=label, digits=digits
         )  # fmt: skip
         sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
-        if metric != MAIN or len(sets) < 2:
-            missing = tuple(sorted(_attributes(by_model) - set().union(*sets))) if metric == MAIN and sets else ()
-            yield replace(column, missing=missing), by_model
+        if not column.is_shift or len(sets) < 2:
+            every = _attributes(by_model, metric) if column.is_shift and sets else set()
+            yield replace(column, missing=tuple(sorted(every - set().union(*sets)))), by_model
             continue
         yield replace(column, compared=False), by_model
         common = tuple(sorted(set.intersection(*map(set, sets))))
         if common:
             shared = replace(column, label=f"{label}, over {', '.join(common)}", common=common)
-            yield shared, {identity: _over(cell, common) for identity, cell in by_model.items()}
+            yield shared, {identity: _over(cell, metric, common) for identity, cell in by_model.items()}
 
 
-def _attributes(by_model: Mapping[str, Cell]) -> set[str]:
+def _attributes(by_model: Mapping[str, Cell], metric: str) -> set[str]:
     """The attributes that the models were scored on, with a score or without."""
     scores = [score for cell in by_model.values() if cell.result for score in cell.result.scores]
-    return {score.attribute for score in scores if score.metric == MAIN and score.attribute}
+    return {score.attribute for score in scores if score.metric == metric and score.attribute}
 
 
-def _over(cell: Cell, common: tuple[str, ...]) -> Cell:
+def _over(cell: Cell, metric: str, common: tuple[str, ...]) -> Cell:
     """The plain mean over the attributes that all models have; no test was made of it."""
     assert cell.result is not None
     values = [
         score.value
         for score in cell.result.scores
-        if score.metric == MAIN and score.attribute in common and score.value is not None
+        if score.metric == metric and score.attribute in common and score.value is not None
     ]
     value = fmean(values) if cell.value is not None else None
     return Cell(

@@ -8,10 +8,12 @@ from typing import Any
 from markupsafe import Markup
 
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.metrics.presentation import Presentation
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.board import Block, Board, Cell
 from vibe_harness.report.board_runs import Entry
-from vibe_harness.report.html import number, score_digits
+from vibe_harness.report.html import number
 from vibe_harness.report.relations import REFERENCE, Beside, CorpusAgreement, TaskCorrelations, TauRow
 from vibe_harness.stats.agreement import TAUS
 from vibe_harness.store.results import TaskResult
@@ -91,21 +93,25 @@ def size_and_licence(card: ModelCard) -> str:
 def beside_words(task: TaskResult) -> str:
     """The figures of the task as a whole that are told beside its own: "refusals 3.2 (chance reaches 6.1)"."""
     return "; ".join(
-        f"{score.metric.replace('_', ' ')} {number(score.value, score_digits(score))}{_chance(score)}"
+        _beside(presentation_of(score.metric), score)
         for score in task.scores
-        if score.metric == "refusal_ntvd" and score.attribute is None and score.value is not None
+        if score.attribute is None and score.value is not None and presentation_of(score.metric).role == "beside"
     )
 
 
-def _chance(score: Score) -> str:
-    return "" if score.null_p95 is None else f" (chance reaches {number(score.null_p95, score_digits(score))})"
+def _beside(shown: Presentation, score: Score) -> str:
+    digits = shown.decimals(score.value, score.null_p95)
+    chance = "" if score.null_p95 is None else f" (chance reaches {number(score.null_p95, digits)})"
+    return f"{shown.title} {number(score.value, digits)}{f' {shown.unit}' if shown.unit else ''}{chance}"
 
 
-def span_style(figure: Cell | Score, scale: float) -> Markup:
-    """Where the interval, the value and the chance mark of a figure lie on a scale that ends at `scale`."""
-    low, high = figure.interval or (0.0, 0.0)
-    places = {"l": low, "r": high, "v": figure.value or 0.0, "c": figure.null_p95 or 0.0}
-    return Markup(";".join(f"--{name}:{100 * value / scale:.1f}%" for name, value in places.items()))  # numbers alone
+def span_style(figure: Cell | Score, axis: tuple[float, float]) -> Markup:
+    """Where the interval, the value and the chance mark of a figure lie on an axis with these ends."""
+    start, end = axis
+    low, high = figure.interval or (start, start)
+    ends = {"l": low, "r": high, "v": figure.value, "c": figure.null_p95}
+    places = {name: 100 * (value - start) / (end - start) for name, value in ends.items() if value is not None}
+    return Markup(";".join(f"--{name}:{min(max(place, 0), 100):.1f}%" for name, place in places.items()))  # numbers
 
 
 def _prompts(entries: Sequence[Entry]) -> list[dict[str, Any]]:
