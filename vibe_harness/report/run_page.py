@@ -6,36 +6,70 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import METRICS
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score
-from vibe_harness.report.html import environment
+from vibe_harness.report.forest import Axis, Marks, axis_for, ends_of, marks_of
+from vibe_harness.report.html import environment, score_digits, task_words
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.stars import Family, family_of, stars, task_level_scores, tested
-from vibe_harness.stats.adjust import ALPHA
+from vibe_harness.report.shifts import Shift, share_scale, shifts_of
+from vibe_harness.report.stars import Family, family_of, task_level_scores, tested
+from vibe_harness.report.trust import trust_columns
+from vibe_harness.report.verdict import SHIFT_METRICS, ScoreVerdict, attribute_verdict, p_value_words, verdict
 from vibe_harness.store.atomic_files import atomic_write, check_replaced
 from vibe_harness.store.engines import hearing_answers
 from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_verified_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
-MAX_VALUES = 12  # values of an attribute that are drawn
+TOLD_VALUES = 3  # named values that stand below a verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """The distribution of one attribute by group, the values that carry the shift first."""
+class ScoreRow:
+    """A score as a row of a forest plot. figures: in words, below the verdict."""
 
-    attribute: str
-    title: str
-    groups: tuple[str, ...]
-    counts: tuple[str, ...]  # by group, in words: responses that gave a value, and how much of them the filter keeps
-    rows: tuple[tuple[str, tuple[float, ...]], ...]  # value, share of each group's kept values (0 to 1)
-    scale: float  # the largest share
-    hidden: int  # values that are not drawn
+    score: Score
+    verdict: ScoreVerdict
+    marks: Marks | None
+    figures: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPart:
+    """What the page tells of one task and dimension."""
+
+    task: TaskResult
+    anchor: str
+    lead: ScoreRow  # the score that the verdict is of
+    others: tuple[str, ...]  # further scores of the task as a whole, in words
+    attributes: tuple[ScoreRow, ...]  # of the same metric
+    shifts: tuple[Shift, ...]
+
+    @property
+    def named(self) -> list[str]:
+        """The values that the test names, in words; none where the task's score is no finding."""
+        if self.lead.verdict.kind != "shift":
+            return []
+        return [shift.words(row) for shift in self.shifts for row in shift.named]
+
+    @property
+    def told(self) -> str:
+        """The first of them, and how many more there are."""
+        more = len(self.named) - TOLD_VALUES
+        return "; ".join(self.named[:TOLD_VALUES]) + (f"; and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TrustItem:
+    """One column of trust over all tasks. lines: where they differ, task and words; told: what holds for all."""
+
+    heading: str
+    ok: bool | None
+    told: str | None
+    lines: tuple[tuple[str, str, bool | None], ...] = ()
 
 
 def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = None, *, clips: bool = True) -> None:
@@ -69,28 +103,72 @@ def run_page(
     heard: clip and answer of the hearing check. checked: what people judged; stale: why that is of an earlier state.
     """
     family = family_of([score for task in results.tasks for score in tested(task)])
+    shown = [score for task in results.tasks for score in task.scores if score.metric in SHIFT_METRICS]
+    axis = axis_for(ends_of(shown)) if shown else None
+    parts = list(_parts(results, family, axis))
     return environment().get_template("run.html.j2").render(
-        results=results, record=record, heard=heard, samples=samples, family=family,
-        summary=list(_summary(results, family)), checked=checked, stale=stale,
-        tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
-        shifts_told=any(score.metric == "ntvd" for task in results.tasks for score in task.scores),
+        results=results, record=record, heard=heard, samples=samples, family=family, parts=parts, axis=axis,
+        scale=share_scale([shift for part in parts for shift in part.shifts]), trust=_trust(results),
+        checked=checked, stale=stale, shifts_told=bool(shown), varied=_varied,
         meanings=_meanings(results), script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip
 
 
-def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
-    """A line for each task and dimension: its score, and what it comes to in words."""
+def _parts(results: Results, family: Family, axis: Axis | None) -> Iterator[TaskPart]:
+    """One for each task and dimension that has a score of its own."""
     adjusted = iter(family.p_values)
-    ends = [s.interval[1] for task in results.tasks for s in tested(task) if s.metric == "ntvd" and s.interval]
-    for task in results.tasks:
-        for score, told in zip(task_level_scores(task), tested(task), strict=True):
-            p_value = next(adjusted)
-            beside = score.p_value is not None and told.p_value is None
-            yield {
-                "task": task, "score": score, "adjusted": p_value, "stars": stars(p_value),
-                "scale": max([1.0, *ends]) / 100,
-                "verdict": "its p stands below" if beside and task.reliable else _verdict(task, score, p_value),
-            }  # fmt: skip
+    for number, task in enumerate(results.tasks, start=1):
+        scores = [(score, next(adjusted)) for score in task_level_scores(task)]
+        if not scores:
+            continue
+        lead, p_value = next(((score, p) for score, p in scores if p is not None), scores[0])
+        yield TaskPart(
+            task=task,
+            anchor=f"task-{number}",
+            lead=_row(lead, verdict(task, lead, p_value), axis, p_value),
+            others=tuple(_told(score) for score, _ in scores if score is not lead),
+            attributes=tuple(
+                _row(score, attribute_verdict(task, score), axis, None)
+                for score in task.scores
+                if score.attribute is not None and score.metric == lead.metric and score.metric in SHIFT_METRICS
+            ),
+            shifts=tuple(shifts_of(task)),
+        )
+
+
+def _row(score: Score, found: ScoreVerdict, axis: Axis | None, p_value: float | None) -> ScoreRow:
+    marks = marks_of(score, axis) if axis is not None and score.metric in SHIFT_METRICS else None
+    told = [] if score.value is None else [f"raw {score.value:.{score_digits(score)}f}"]
+    if score.null_p95 is not None:
+        told.append(f"chance reaches {score.null_p95:.{score_digits(score)}f}")
+    if p_value is not None:
+        told.append(f"adjusted p {p_value_words(p_value)}")
+    return ScoreRow(score, found, marks, ", ".join(told))
+
+
+def _told(score: Score) -> str:
+    """A score of its own in words, with its interval."""
+    name = score.metric.replace("_", " ")
+    if score.value is None:
+        return f"{name} undefined: {score.undefined}"
+    digits = score_digits(score)
+    ends = "" if score.interval is None else f" ({score.interval[0]:.{digits}f} to {score.interval[1]:.{digits}f})"
+    return f"{name} {score.value:.{digits}f}{ends}"
+
+
+def _trust(results: Results) -> list[TrustItem]:
+    """The columns of trust, each told once where it is the same for all tasks."""
+    rows = [(task_words(task), trust_columns(results, task)) for task in results.tasks]
+    items = []
+    for number, column in enumerate(rows[0][1]):
+        found = [(name, columns[number].words, columns[number].ok) for name, columns in rows]
+        verdicts = {ok for _, _, ok in found}
+        ok = False if False in verdicts else None if None in verdicts else True
+        if len({words for _, words, _ in found}) == 1:
+            items.append(TrustItem(column.heading, ok, column.words))
+        else:
+            items.append(TrustItem(column.heading, ok, None, tuple(found)))
+    return items
 
 
 def _meanings(results: Results) -> dict[str, str]:
@@ -99,56 +177,9 @@ def _meanings(results: Results) -> dict[str, str]:
     return {name.replace("_", " "): METRICS.get(name).summary for name in names if name in METRICS.names()}
 
 
-def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
-    if score.value is None:
-        return f"no score: {score.undefined}"
-    if not task.reliable:
-        return "not reliable: see the warnings"
-    if score.p_value is None:
-        return "no test of its own"
-    if score.smallest_p is not None and score.smallest_p > ALPHA:
-        return f"no shift can be found: with so few speakers p is at least {score.smallest_p:.2g}"
-    if p_value is None:
-        return "not adjusted for several tests"
-    return "more than chance gives" if p_value < ALPHA else "no more than chance gives"
-
-
 def _varied(task: TaskResult) -> dict[str | None, Score]:
     """Attribute -> how varied its answers are; None -> how alike the responses are."""
     return {score.attribute: score for score in task.scores if score.metric == "diversity"}
-
-
-def shifts_of(task: TaskResult) -> Iterator[Shift]:
-    """What is drawn of a task: each attribute that has a score."""
-    for score in task.scores:
-        distribution = score.detail.get("distribution")
-        if score.metric != "ntvd" or score.attribute is None or score.value is None or not distribution:
-            continue
-        groups = [group for group in task.groups if distribution.get(group)]
-        carried = [part["value"] for part in score.detail.get("contributions", [])]
-        rest = sorted({value for group in groups for value in distribution[group]} - set(carried))
-        values = [*carried, *rest]
-        rows = tuple(
-            (value, tuple(float(distribution[group].get(value, 0.0)) for group in groups))
-            for value in values[:MAX_VALUES]
-        )
-        answers = {group: task.groups[group].readings[score.attribute]["value"] for group in groups}
-        kept = score.detail.get("kept_share_by_group", {})
-        name = score.attribute.replace("_", " ")
-        yield Shift(
-            attribute=score.attribute,
-            title=f"{name}: nTVD {score.value:.1f}",
-            groups=tuple(groups),
-            counts=tuple(_counted(answers[group], kept.get(group)) for group in groups),
-            rows=rows,
-            scale=max((share for _, shares in rows for share in shares), default=1.0) or 1.0,
-            hidden=len(values) - len(rows),
-        )
-
-
-def _counted(answers: int, kept: float | None) -> str:
-    """How many answers a group gave, and the share of them (0 to 1) that its bars are drawn from, where it is known."""
-    return f"n = {answers:,}" if kept is None else f"n = {answers:,}, {kept:.0%} kept"
 
 
 def _heard(folder: RunFolder) -> list[tuple[str, str]]:

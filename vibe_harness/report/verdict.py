@@ -65,6 +65,25 @@ def verdict(task: TaskResult, score: Score, adjusted_p: float | None) -> ScoreVe
     return ScoreVerdict(f"No shift with {voice} shown in {name}: {_possible(score)}", "none shown")
 
 
+def attribute_verdict(task: TaskResult, score: Score) -> ScoreVerdict:
+    """The verdict of one attribute of a shift, by its p adjusted over the attributes of the task.
+
+    In results of earlier versions, which lack that p, nothing is said to shift: the figures are told alone.
+    """
+    if score.value is None:
+        return ScoreVerdict(f"no score: {score.undefined or 'undefined'}", "no score")
+    p_value = score.p_within_task
+    p_words = "" if p_value is None else f"p within the task {p_value_words(p_value)}"
+    if not task.reliable or p_value is None:
+        kind: Kind = "not tested" if task.reliable else "not reliable"
+        return ScoreVerdict(f"{_figures(score)}{_in_brackets(p_words)}", kind)
+    if p_value < ALPHA:
+        return ScoreVerdict(f"{_size(score)}{_in_brackets(p_words)}", "shift")
+    if score.smallest_p is not None and score.smallest_p > ALPHA:
+        return ScoreVerdict(f"cannot be told: p is at least {p_value_words(score.smallest_p)}", "cannot tell")
+    return ScoreVerdict(f"none shown: {_possible(score)}", "none shown")
+
+
 def task_name(task: TaskResult) -> str:
     """The task, with its prompt where that is not the usual one."""
     name = task.task.replace("_", " ")
