@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import jinja2
 from markupsafe import Markup
 
 from vibe_harness.cards.schema import ModelCard
@@ -13,7 +14,7 @@ from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.board import Block, Board, Cell
 from vibe_harness.report.board_runs import Entry
-from vibe_harness.report.html import number
+from vibe_harness.report.html import environment, number
 from vibe_harness.report.relations import REFERENCE, Beside, CorpusAgreement, TaskCorrelations, TauRow
 from vibe_harness.stats.agreement import TAUS
 from vibe_harness.store.results import TaskResult
@@ -21,6 +22,16 @@ from vibe_harness.store.results import TaskResult
 NOT_STATED = "not stated"
 SIZES = ((4, "up to 4 billion parameters"), (10, "4 to 10 billion"), (float("inf"), "over 10 billion"))
 """Largest size of each class, in billions of parameters, and its words."""
+
+
+def board_environment() -> jinja2.Environment:
+    """The templates of a leaderboard's pages."""
+    found = environment()
+    found.filters.update(
+        span=span_style, size_class=size_class, weights=weights, licence=licence, size_and_licence=size_and_licence,
+        beside=beside_words,
+    )  # fmt: skip
+    return found
 
 
 def board_context(

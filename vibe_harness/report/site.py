@@ -10,18 +10,9 @@ from pathlib import Path
 from vibe_harness.cards.digest import digest
 from vibe_harness.progress import Progress
 from vibe_harness.report.board import Board
-from vibe_harness.report.board_page import (
-    beside_words,
-    board_context,
-    licence,
-    size_and_licence,
-    size_class,
-    span_style,
-    weights,
-)
+from vibe_harness.report.board_page import board_context, board_environment
 from vibe_harness.report.board_runs import Entry
 from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
-from vibe_harness.report.html import environment
 from vibe_harness.report.model_page import model_context
 from vibe_harness.report.relations import Beside, beside_choice, corpus_agreement, task_relations, tau_rows
 from vibe_harness.report.run_page import write_run_page
@@ -49,15 +40,7 @@ def write_site(
     Raises UserError where a file cannot be written.
     """
     pages = _page_names(board)
-    templates = environment()
-    templates.filters.update(
-        span=span_style,
-        size_class=size_class,
-        weights=weights,
-        licence=licence,
-        size_and_licence=size_and_licence,
-        beside=beside_words,
-    )
+    templates = board_environment()
     correlations = [found for block in board.blocks if (found := task_relations(block))]
     tau = [row for block in board.blocks for row in tau_rows(block)]
     agreement = corpus_agreement(board.blocks)
