@@ -25,7 +25,8 @@ from vibe_harness.records import Score
 from vibe_harness.report.board import Board
 from vibe_harness.report.board_building import build_board
 from vibe_harness.report.board_runs import Entry, read_entries
-from vibe_harness.report.board_tables import as_csv, as_latex, as_markdown
+from vibe_harness.report.board_tables import as_csv, as_markdown
+from vibe_harness.report.latex import scores_latex
 from vibe_harness.report.leaderboard import make_leaderboard
 from vibe_harness.report.relations import beside_choice, corpus_agreement, task_relations, tau_rows
 from vibe_harness.report.site import write_site
@@ -192,7 +193,10 @@ def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path
         entry(record, "b", [task("story", {"x": 4.0, "y": None}), task("advisory", {"z": 3.0})]),
     ]
     write_site(tmp_path, build_board(entries), entries, (), Progress())
-    texts = {path.suffix: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.*")}
+    texts = {
+        path.suffix: path.read_text(encoding="utf-8")
+        for path in (*tmp_path.glob("leaderboard.*"), tmp_path / "index.html")
+    }
     rows = list(csv.DictReader(io.StringIO(texts[".csv"])))
     found = [(row["model"], row["task"], row["mean_over"], row["over"], float(row["value"])) for row in rows]
     assert found[:3] == [("a", "story", "own", "x y", 5.0), ("a", "story", "shared", "x", 1.0),
@@ -201,7 +205,7 @@ def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path
     assert [one["mean_over"] for one in columns] == ["own", "shared", "all"]
     heads = ["story (not compared)", "story, over x (shared attributes)", "advisory"]
     assert f"| model | {' | '.join(heads)} |" in texts[".md"]
-    assert f"model & {' & '.join(heads)} " in texts[".tex"]
+    assert all(rf"\emph{{{head}}}" in texts[".tex"] for head in heads)
     assert all(f">{head}</th>" in texts[".html"] for head in heads)
 
 
@@ -337,9 +341,9 @@ def test_tables_hold_the_same_figures_and_are_not_broken_by_names(record: RunRec
     rows = list(csv.DictReader(io.StringIO(as_csv(board))))
     assert {row["model"]: float(row["value"]) for row in rows} == names
     assert rows[0]["corpus"] == 'cor"pus, one' and rows[0]["adjusted_p"] == "1e-05"
-    markdown, latex = as_markdown(board), as_latex(board)
-    assert "| a\\_b\\|c | _1.0_\\*\\* [0.5 to 1.5] |" in markdown and "**22.2**" in markdown
-    assert r"100 \% \& \{x\}\$ & \textbf{22.2}$^{**}$ \\" in latex and r"a\_b|c & \underline{1.0}$^{**}$" in latex
+    markdown, latex = as_markdown(board), scores_latex(board)
+    assert "| a\\_b\\|c | _1.0_\\*\\* [0.5 to 1.5], chance 5.0 |" in markdown and "**22.2**" in markdown
+    assert r"100 \% \& \{x\}\$ & \textbf{22.2} &" in latex and r"a\_b\textbar{}c & \underline{1.0} &" in latex
 
 
 def test_what_cannot_be_shown_is_a_line_each_and_the_rest_is_shown(run: RunFolder, tmp_path: Path) -> None:

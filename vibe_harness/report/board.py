@@ -106,6 +106,7 @@ class Block:
     settings: Mapping[str, str]
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    extractor: str = ""  # name of what read the answers
     apart: str = ""  # how it differs from the other blocks of its corpus and dimension, in words
     published: str | None = None  # the source of figures that this harness did not measure
 

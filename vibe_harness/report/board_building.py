@@ -176,7 +176,7 @@ def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Map
     synthetic = any(entry.results.corpus_synthetic for entry in draft.entries.values())
     return Block(
         corpus=place[0], synthetic=synthetic, dimension=place[1], settings=draft.settings, columns=tuple(columns),
-        rows=tuple(rows), apart=apart,
+        rows=tuple(rows), extractor=draft.reader, apart=apart,
     )  # fmt: skip
 
 

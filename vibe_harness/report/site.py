@@ -12,14 +12,13 @@ from vibe_harness.progress import Progress
 from vibe_harness.report.board import Board
 from vibe_harness.report.board_page import board_context, board_environment
 from vibe_harness.report.board_runs import Entry
-from vibe_harness.report.board_tables import as_csv, as_json, as_latex, as_markdown
+from vibe_harness.report.board_tables import as_csv, as_json, as_markdown, attributes_csv
+from vibe_harness.report.latex import attributes_latex, scores_latex, trust_latex
 from vibe_harness.report.model_page import model_context
 from vibe_harness.report.relations import Beside, beside_choice, corpus_agreement, task_relations, tau_rows
 from vibe_harness.report.run_page import write_run_page
 from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.run_folder import RunFolder
-
-FILES = ("leaderboard.csv", "leaderboard.json", "leaderboard.md", "leaderboard.tex")
 
 
 def write_site(
@@ -49,7 +48,10 @@ def write_site(
         "leaderboard.csv": as_csv(board),
         "leaderboard.json": as_json(board, correlations, tau, agreement, beside),
         "leaderboard.md": as_markdown(board),
-        "leaderboard.tex": as_latex(board),
+        "leaderboard.tex": scores_latex(board),
+        "attributes.csv": attributes_csv(board),
+        "attributes.tex": attributes_latex(board),
+        "trust.tex": trust_latex(board),
     }
     shared = {"version": version("vibe-harness")}
     page = templates.get_template("model.html.j2")
@@ -65,7 +67,7 @@ def write_site(
             _write(output / name, text)
         index = templates.get_template("leaderboard.html.j2").render(
             board_context(board, entries, correlations, tau, agreement, beside),
-            pages=pages, files=FILES, figures=drawings, samples=samples, script="tables.js", **shared,
+            pages=pages, files=list(texts), figures=drawings, samples=samples, script="tables.js", **shared,
         )  # fmt: skip
         _write(output / "index.html", index)
     return output / "index.html"
