@@ -15,8 +15,9 @@ import pytest
 from vibe_harness import evaluate
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
-from vibe_harness.report.run_page import MAX_VALUES, run_page, shifts_of, write_run_page
+from vibe_harness.report.run_page import run_page, write_run_page
 from vibe_harness.report.samples import may_be_passed_on, pack_samples
+from vibe_harness.report.shifts import MAX_VALUES, shifts_of
 from vibe_harness.store.results import Results
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 
@@ -113,14 +114,16 @@ def test_groups_stand_by_their_bars_with_their_numbers(ran: tuple[Results, RunRe
     [shift] = shifts_of(ran[0].tasks[0])
     assert shift.groups == tuple(ran[0].tasks[0].groups)
     score = next(s for s in ran[0].tasks[0].scores if s.attribute == "activity" and s.metric == "ntvd")
-    spread = [abs(shares[0] - shares[1]) for _, shares in shift.rows]
-    assert spread == sorted(spread, reverse=True)  # of two groups, what carries the shift is what differs most
-    for value, shares in shift.rows:
-        assert shares == tuple(score.detail["distribution"][group].get(value, 0.0) for group in shift.groups)
+    for rows in (shift.named, [row for row in shift.rows if not row.is_named]):
+        spread = [abs(row.shares[0] - row.shares[1]) for row in rows]
+        assert spread == sorted(spread, reverse=True)  # of two groups, what carries the shift is what differs most
+    assert list(shift.rows[: len(shift.named)]) == shift.named  # those that are named stand first
+    for row in shift.rows:
+        assert row.shares == tuple(score.detail["distribution"][group].get(row.value, 0.0) for group in shift.groups)
     page = run_page(*ran)
     for group, coverage in ran[0].tasks[0].groups.items():
         counted = f"n = {coverage.readings['activity']['value']}, {score.detail['kept_share_by_group'][group]:.0%} kept"
-        assert f"{group} {counted}" in page  # the shares are of the kept values alone
+        assert f"<bdi>{group}</bdi> {counted}" in page  # the shares are of the kept values alone
     assert len(shift.rows) <= MAX_VALUES
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from vibe_harness.records import Score
 from vibe_harness.store.results import TaskResult
@@ -41,6 +41,8 @@ def environment() -> jinja2.Environment:
         interval=interval_words,
         no_intervals=no_intervals,
         task_words=task_words,
+        nobreak=nobreak,
+        counted=counted,
         settings=settings_words,
     )
     found.filters["digits"] = score_digits
@@ -78,6 +80,11 @@ def number(value: float | None, digits: int = 1) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def nobreak(text: str) -> Markup:
+    """Text whose numbers stay with their per cent sign."""
+    return Markup(str(escape(_shown(text))).replace(" %", "&nbsp;%"))
+
+
 def counted(count: int, what: str) -> str:
     """ "1 speaker", "1,200 speakers"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
@@ -110,8 +117,8 @@ def range_words(low: float | None, high: float | None, digits: int = 1) -> str:
 
 
 def shift_words(score: Score) -> str:
-    """The bracket of the true shift, in order. Its lower end can be under 0 (docs/statistics.md)."""
-    return range_words(*score.bracket) if score.bracket else ""
+    """The bracket of the true shift, in order; an end that chance puts under 0 is told as 0 (docs/statistics.md)."""
+    return range_words(*(max(end, 0.0) for end in score.bracket)) if score.bracket else ""
 
 
 def interval_words(score: Score) -> str:

@@ -12,12 +12,20 @@ from vibe_harness.metrics.registry import METRICS
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score
 from vibe_harness.report.forest import Axis, Marks, axis_for, ends_of, marks_of
-from vibe_harness.report.html import environment, score_digits, task_words
+from vibe_harness.report.html import environment, score_digits
 from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.shifts import Shift, share_scale, shifts_of
 from vibe_harness.report.stars import Family, family_of, task_level_scores, tested
 from vibe_harness.report.trust import trust_columns
-from vibe_harness.report.verdict import SHIFT_METRICS, ScoreVerdict, attribute_verdict, p_value_words, verdict
+from vibe_harness.report.verdict import (
+    SHIFT_METRICS,
+    ScoreVerdict,
+    attribute_verdict,
+    dimension_name,
+    p_value_words,
+    task_name,
+    verdict,
+)
 from vibe_harness.store.atomic_files import atomic_write, check_replaced
 from vibe_harness.store.engines import hearing_answers
 from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_verified_results
@@ -29,12 +37,12 @@ TOLD_VALUES = 3  # named values that stand below a verdict
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """A score as a row of a forest plot. figures: in words, below the verdict."""
+    """A score as a row of a forest plot. figures: sentences below the verdict."""
 
     score: Score
     verdict: ScoreVerdict
     marks: Marks | None
-    figures: str
+    figures: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +52,30 @@ class TaskPart:
     task: TaskResult
     anchor: str
     lead: ScoreRow  # the score that the verdict is of
-    others: tuple[str, ...]  # further scores of the task as a whole, in words
     attributes: tuple[ScoreRow, ...]  # of the same metric
     shifts: tuple[Shift, ...]
 
     @property
     def named(self) -> list[str]:
-        """The values that the test names, in words; none where the task's score is no finding."""
-        if self.lead.verdict.kind != "shift":
-            return []
+        """The values that the test names, in words."""
         return [shift.words(row) for shift in self.shifts for row in shift.named]
 
     @property
     def told(self) -> str:
-        """The first of them, and how many more there are."""
+        """The first of them and how many more there are, where the task's score is a finding."""
+        if self.lead.verdict.kind != "shift":
+            return ""
         more = len(self.named) - TOLD_VALUES
         return "; ".join(self.named[:TOLD_VALUES]) + (f"; and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class TrustItem:
-    """One column of trust over all tasks. lines: where they differ, task and words; told: what holds for all."""
+    """One column of trust over all tasks. lines: of which tasks (empty: of all), the words, whether they are fine."""
 
     heading: str
     ok: bool | None
-    told: str | None
-    lines: tuple[tuple[str, str, bool | None], ...] = ()
+    lines: tuple[tuple[str, str, bool | None], ...]
 
 
 def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = None, *, clips: bool = True) -> None:
@@ -109,6 +115,7 @@ def run_page(
     return environment().get_template("run.html.j2").render(
         results=results, record=record, heard=heard, samples=samples, family=family, parts=parts, axis=axis,
         scale=share_scale([shift for part in parts for shift in part.shifts]), trust=_trust(results),
+        opened=next((part.anchor for part in parts if part.lead.verdict.kind == "shift"), "task-1"),
         checked=checked, stale=stale, shifts_told=bool(shown), varied=_varied,
         meanings=_meanings(results), script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip
@@ -125,10 +132,9 @@ def _parts(results: Results, family: Family, axis: Axis | None) -> Iterator[Task
         yield TaskPart(
             task=task,
             anchor=f"task-{number}",
-            lead=_row(lead, verdict(task, lead, p_value), axis, p_value),
-            others=tuple(_told(score) for score, _ in scores if score is not lead),
+            lead=_row(lead, verdict(task, lead, p_value), axis, p_value, [one for one, _ in scores if one is not lead]),
             attributes=tuple(
-                _row(score, attribute_verdict(task, score), axis, None)
+                _row(score, attribute_verdict(task, score), axis)
                 for score in task.scores
                 if score.attribute is not None and score.metric == lead.metric and score.metric in SHIFT_METRICS
             ),
@@ -136,14 +142,26 @@ def _parts(results: Results, family: Family, axis: Axis | None) -> Iterator[Task
         )
 
 
-def _row(score: Score, found: ScoreVerdict, axis: Axis | None, p_value: float | None) -> ScoreRow:
+def _row(
+    score: Score, found: ScoreVerdict, axis: Axis | None, p_value: float | None = None, others: Sequence[Score] = ()
+) -> ScoreRow:
+    """A row with what its verdict does not tell yet. others: further scores, told beside it."""
     marks = marks_of(score, axis) if axis is not None and score.metric in SHIFT_METRICS else None
-    told = [] if score.value is None else [f"raw {score.value:.{score_digits(score)}f}"]
-    if score.null_p95 is not None:
-        told.append(f"chance reaches {score.null_p95:.{score_digits(score)}f}")
-    if p_value is not None:
-        told.append(f"adjusted p {p_value_words(p_value)}")
-    return ScoreRow(score, found, marks, ", ".join(told))
+    told = []
+    if marks is not None and score.value is not None and found.kind != "not reliable":
+        told.append(f"raw {score.value:.1f}")
+        if score.null_p95 is not None:
+            told.append(f"chance reaches {score.null_p95:.1f}")
+        if p_value is not None and found.kind != "shift":
+            told.append(f"adjusted p {p_value_words(p_value)}")
+    reason = score.detail.get("no_interval") if score.interval is None else None
+    sentences = [
+        ", ".join(told),
+        *found.notes,
+        f"No interval: {reason}" if reason else "",
+        ", ".join(_told(one) for one in others),
+    ]
+    return ScoreRow(score, found, marks, tuple(filter(None, sentences)))
 
 
 def _told(score: Score) -> str:
@@ -157,18 +175,33 @@ def _told(score: Score) -> str:
 
 
 def _trust(results: Results) -> list[TrustItem]:
-    """The columns of trust, each told once where it is the same for all tasks."""
-    rows = [(task_words(task), trust_columns(results, task)) for task in results.tasks]
+    """The columns of trust, each told once for all tasks of which it says the same."""
+    rows = [trust_columns(results, task) for task in results.tasks]
+    cells = [(task_name(task), dimension_name(task)) for task in results.tasks]
     items = []
-    for number, column in enumerate(rows[0][1]):
-        found = [(name, columns[number].words, columns[number].ok) for name, columns in rows]
-        verdicts = {ok for _, _, ok in found}
-        ok = False if False in verdicts else None if None in verdicts else True
-        if len({words for _, words, _ in found}) == 1:
-            items.append(TrustItem(column.heading, ok, column.words))
-        else:
-            items.append(TrustItem(column.heading, ok, None, tuple(found)))
+    for number, column in enumerate(rows[0]):
+        found: dict[tuple[str, bool | None], list[tuple[str, str]]] = {}
+        for cell, columns in zip(cells, rows, strict=True):
+            found.setdefault((columns[number].words, columns[number].ok), []).append(cell)
+        verdicts = {ok for _, ok in found}
+        items.append(
+            TrustItem(
+                column.heading,
+                False if False in verdicts else None if None in verdicts else True,
+                tuple((_cells_in_words(own, cells), words, ok) for (words, ok), own in found.items()),
+            )
+        )
     return items
+
+
+def _cells_in_words(own: Sequence[tuple[str, str]], cells: Sequence[tuple[str, str]]) -> str:
+    """Which tasks and dimensions: "story, advisory", "by gender", "story by gender"; empty for all there are."""
+    tasks, dimensions = dict.fromkeys(task for task, _ in own), dict.fromkeys(name for _, name in own)
+    if set(own) != {cell for cell in cells if cell[0] in tasks and cell[1] in dimensions}:
+        return ", ".join(f"{task} by {name}" for task, name in own)
+    some = ", ".join(tasks) if len(tasks) < len({task for task, _ in cells}) else ""
+    by = f"by {', '.join(dimensions)}" if len(dimensions) < len({name for _, name in cells}) else ""
+    return f"{some} {by}".strip()
 
 
 def _meanings(results: Results) -> dict[str, str]:

@@ -18,7 +18,8 @@ TOLD_GROUPS = 3  # groups of a named value that are told in words
 @dataclass(frozen=True, slots=True)
 class ValueShares:
     """One value of an attribute. shares: of each group's kept values, 0 to 1. named: the groups for which the test
-    shows that their share differs from the mean of the groups; of other groups nothing may be said."""
+    shows that their share differs from the mean of the groups, in a task whose score is reliable; of others nothing
+    may be said."""
 
     value: str
     shares: tuple[float, ...]
@@ -78,7 +79,7 @@ def shifts_of(task: TaskResult) -> Iterator[Shift]:
 def _shift(task: TaskResult, score: Score, attribute: str, groups: Sequence[str]) -> Shift:
     distribution = score.detail["distribution"]
     named = {
-        part["value"]: tuple(bool(part["by_group"].get(group, {}).get("named")) for group in groups)
+        part["value"]: tuple(task.reliable and bool(part["by_group"].get(group, {}).get("named")) for group in groups)
         for part in score.detail.get("contributions", [])
     }
     rest = sorted({value for group in groups for value in distribution[group]} - set(named))

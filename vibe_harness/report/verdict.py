@@ -37,7 +37,7 @@ def verdict(task: TaskResult, score: Score, adjusted_p: float | None) -> ScoreVe
         return ScoreVerdict(f"No score for {name} by {voice}: {score.undefined or 'undefined'}", "no score")
     if not task.reliable:
         told = f"{name} by {voice} is not reliable: {_figures(score)}{_in_brackets(_p_words(score, adjusted_p))}"
-        return ScoreVerdict(told, "not reliable", ("The warnings say why",))
+        return ScoreVerdict(told, "not reliable")
     if score.p_value is None:
         why = score.detail.get("untested")
         return ScoreVerdict(

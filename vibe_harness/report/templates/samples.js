@@ -5,6 +5,7 @@
 (async () => {
   const AROUND = 6;  // rows of the list that are made beyond what is seen
   const MOST_MARKS = 50;
+  const MOST_OPEN = 9;  // filters that are open from the start, on a wide screen
   const unpack = async (element) => {
     const bytes = Uint8Array.from(atob(JSON.parse(element.textContent)), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
@@ -96,7 +97,7 @@
     const common = [...counts].sort(([a, i], [b, j]) => j - i || a - b).slice(0, 100);
     offered.replaceChildren(...common.map(([word, count]) => make("option", { value: data.words[word], textContent: `${count} times` })));
   };
-  const drawer = make("details", { open: matchMedia("(min-width: 56.01rem) and (min-height: 45rem)").matches }, make("summary", { textContent: "Filters" }), fields);
+  const drawer = make("details", { open: fields.children.length <= MOST_OPEN && matchMedia("(min-width: 56.01rem)").matches }, make("summary"), fields);
   form.append(make("label", {}, "text has", words), drawer);
 
   // The list: of thousands of answers only the rows that are seen are made.
@@ -106,7 +107,8 @@
   rows.setAttribute("role", "presentation");
   list.append(rows);
   let height = 56;
-  const groupsOf = (clip) => Object.values(clips.groups).map((groups) => groups[clip]).filter((name) => name !== null);
+  // What is compared, and of an answer's own view the other columns too.
+  const groupsOf = (clip) => clips.compared.map((name) => clips.groups[name]?.[clip] ?? null).filter((name) => name !== null);
   const row = (place) => {
     const answer = kept[place];
     const outcome = data.outcomes[data.outcome[answer]];
@@ -138,8 +140,10 @@
   // The answer.
   const clipOf = (number) => {
     const path = clips.file[number];
-    const facts = [clips.id[number], ...Object.entries(clips.groups).filter(([, groups]) => groups[number] !== null).map(([name, groups]) => `${plain(name)} ${groups[number]}`)];
-    const about = make("p", { className: "soft" }, make("bdi", { textContent: shown(facts.join(", ")) }));
+    const facts = Object.entries(clips.groups).filter(([, groups]) => groups[number] !== null).map(([name, groups]) => [name, `${plain(name)} ${groups[number]}`]);
+    const told = facts.filter(([name]) => clips.compared.includes(name)).map(([, words]) => words);
+    const rest = facts.filter(([name]) => !clips.compared.includes(name)).map(([, words]) => words);
+    const about = make("p", { className: "soft" }, make("bdi", { textContent: shown([clips.id[number], ...told].join(", ")), title: shown(rest.join(", ")) }));
     if (data.sound === null) return [about, make("p", { className: "soft" }, `clip: ${shown(path)}`)];
     const address = [data.sound, ...path.split("/")].map((part, place) => place ? encodeURIComponent(part) : part.split("/").map(encodeURIComponent).join("/")).join("/");
     const audio = make("audio", { controls: true, preload: "none", src: address });
@@ -148,10 +152,12 @@
     audio.addEventListener("error", () => { audio.hidden = true; trouble.hidden = false; });
     return [about, audio, trouble];
   };
-  // Where the answer has the words that were read, letter for letter but for their case.
+  // Where the answer has the words that were read, letter for letter, or but for their case.
   const placesOf = (text, written) => {
     const literal = written.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-    const whole = [...text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, "giu"))];
+    const search = (flags) => [...text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, flags))];
+    const exact = search("gu");
+    const whole = exact.length ? exact : search("giu");
     return whole.slice(0, MOST_MARKS).map((match) => [match.index, match.index + match[0].length]);
   };
   const marked = (text, found) => {
@@ -223,6 +229,8 @@
     for (const { before, control } of active) await before?.(control.value);
     if (mine !== filtering) return;  // more was typed meanwhile
     kept = [...data.task.keys()].filter((answer) => active.every(({ keep, control }) => keep(answer, control.value)));
+    const hidden = active.filter(({ control }) => control !== words).length;
+    drawer.firstChild.textContent = hidden ? `Filters (${hidden} in use)` : "Filters";
     const total = data.task.length;
     said.textContent = kept.length === total ? `${total} answers` : kept.length ? `${kept.length} of ${total} answers` : "no such answer";
     list.hidden = kept.length === 0;
