@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def write_site(
     shared = {"version": version("vibe-harness")}
     page = templates.get_template("model.html.j2")
     samples = _answers(output, entries, progress) if answers else []
-    drawings = _figures(output, board, progress) if figures else []
+    drawings = draw_boards(output, board, progress) if figures else []
     with progress.stage("writing pages", len(pages)) as tick:
         for key, name in pages.items():
             own = [entry for entry in entries if entry.identity == key]
@@ -89,17 +90,17 @@ def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "-", text).strip("-.")[:60]
 
 
-def _figures(output: Path, board: Board, progress: Progress) -> list[str]:
-    """Write the figure of each block that has one, as SVG and PNG; the files, as the index names them."""
-    from vibe_harness.report.figures import board_figure, save_figure
+def draw_boards(output: Path, board: Board, progress: Progress) -> list[str]:
+    """Write the figure of each block that has shifts; the files, as the index names them."""
+    from vibe_harness.report.figures import board_figure, save_figures
 
     files = []
     with progress.stage("drawing figures", len(board.blocks)) as tick:
         for number, block in enumerate(board.blocks, 1):
-            figure = board_figure(block)
-            if figure is not None:
+            if block.main_columns() and block.rows:
                 name = _file_name(f"{number}-{block.dimension}-{block.corpus}")
-                files += [f"figures/{path.name}" for path in save_figure(figure, output / "figures" / name)]
+                drawn = save_figures(partial(board_figure, block), output / "figures" / name)
+                files += [f"figures/{path.name}" for path in drawn]
             tick(1)
     return files
 
