@@ -97,7 +97,7 @@ def distribution_figure(title: str, shift: Shift) -> Figure:
         axes.set_yticks(range(len(shift.rows)), [_plain(row.value) + NAMED * row.is_named for row in shift.rows])
         axes.invert_yaxis()
         hidden = f"; {shift.hidden} more values not shown" if shift.hidden else ""
-        named = f";{NAMED}named by the test" if shift.named else ""
+        named = f";{NAMED} named by the test" if shift.named else ""
         axes.set_xlabel(f"share of the group's kept values, %{named}{hidden}")
         axes.set_title(_plain(f"{title}, {shift.title}"), loc="left", fontsize=10)
         _frame(figure, axes, min(count, 3))
