@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 
 MOST_TICKS = 6
@@ -38,6 +39,7 @@ class Marks:
     low: float | None
     high: float | None
     chance: float | None
+    neutral: float | None  # the figure without any effect, where that is not the scale's beginning
     words: str  # the same figures for readers who do not see the plot
 
 
@@ -69,16 +71,20 @@ def ends_of(scores: Sequence[Score]) -> list[float | None]:
     return [end for score in scores for end in (score.value, score.null_p95, *(score.interval or ()))]
 
 
-def marks_of(score: Score, axis: Axis, digits: int = 1) -> Marks:
+def marks_of(score: Score, axis: Axis) -> Marks:
     """The marks of a score."""
+    shown = presentation_of(score.metric)
+    digits = shown.decimals(score.value, *(score.interval or ()))
+    name = "raw score" if shown.role == "shift" else shown.title
 
     def place(value: float | None) -> float | None:
         return None if value is None else axis.place(value)
 
     low, high = score.interval or (None, None)
-    told = [f"raw score {score.value:.{digits}f}"] if score.value is not None else ["no score"]
+    told = [f"{name} {score.value:.{digits}f}"] if score.value is not None else ["no score"]
     if low is not None and high is not None:
         told.append(f"95 % interval {low:.{digits}f} to {high:.{digits}f}")
     if score.null_p95 is not None:
         told.append(f"chance reaches {score.null_p95:.{digits}f}")
-    return Marks(place(score.value), place(low), place(high), place(score.null_p95), ", ".join(told))
+    neutral = None if shown.neutral is None or shown.neutral <= axis.low else axis.place(shown.neutral)
+    return Marks(place(score.value), place(low), place(high), place(score.null_p95), neutral, ", ".join(told))

@@ -11,6 +11,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.store.results import TaskResult
 
@@ -96,9 +97,8 @@ def percent(share: float | None) -> str:
 
 
 def digits_of(metric: str, *values: float | None) -> int:
-    """Decimals that a figure is told with: one where it runs to 100, three where it runs to 1 (an entropy, a kappa)."""
-    small = all(abs(value) <= 2 for value in values if value is not None)
-    return 3 if small and not metric.endswith("ntvd") else 1
+    """Decimals that figures of a metric are told with."""
+    return presentation_of(metric).decimals(*values)
 
 
 def score_digits(score: Score) -> int:

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import METRICS
+from vibe_harness.metrics.registry import METRICS, presentation_of
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score
 from vibe_harness.report.forest import Axis, Marks, axis_for, ends_of, marks_of
 from vibe_harness.report.html import environment, score_digits
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.shifts import Shift, share_scale, shifts_of
+from vibe_harness.report.shifts import Shift, figures_by_group, share_scale, shifts_of
 from vibe_harness.report.stars import Family, family_of, task_level_scores, tested
 from vibe_harness.report.trust import trust_columns
 from vibe_harness.report.verdict import (
-    SHIFT_METRICS,
     ScoreVerdict,
     attribute_verdict,
     dimension_name,
+    is_shift,
     p_value_words,
     task_name,
     verdict,
@@ -44,6 +44,20 @@ class ScoreRow:
     marks: Marks | None
     figures: tuple[str, ...]
 
+    @property
+    def shown(self) -> str:
+        """What is shown where something is."""
+        return "shift shown" if is_shift(self.score) else "effect shown"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """All scores of a task. headings: of the columns that its metrics add. rows: name, score and those columns."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, Score, tuple[str, ...]], ...]
+    commonest: Mapping[str | None, float]  # attribute -> share of its commonest value
+
 
 @dataclass(frozen=True, slots=True)
 class TaskPart:
@@ -51,9 +65,12 @@ class TaskPart:
 
     task: TaskResult
     anchor: str
+    axis: Axis | None  # on which its scores are drawn
     lead: ScoreRow  # the score that the verdict is of
     attributes: tuple[ScoreRow, ...]  # of the same metric
     shifts: tuple[Shift, ...]
+    by_group: Shift | None  # figures of the groups, where the task has some
+    table: FigureTable
 
     @property
     def named(self) -> list[str]:
@@ -109,46 +126,78 @@ def run_page(
     heard: clip and answer of the hearing check. checked: what people judged; stale: why that is of an earlier state.
     """
     family = family_of([score for task in results.tasks for score in tested(task)])
-    shown = [score for task in results.tasks for score in task.scores if score.metric in SHIFT_METRICS]
-    axis = axis_for(ends_of(shown)) if shown else None
-    parts = list(_parts(results, family, axis))
+    parts = list(_parts(results, family))
+    drawn = [shift for part in parts for shift in (*part.shifts, *([part.by_group] if part.by_group else []))]
     return environment().get_template("run.html.j2").render(
-        results=results, record=record, heard=heard, samples=samples, family=family, parts=parts, axis=axis,
-        scale=share_scale([shift for part in parts for shift in part.shifts]), trust=_trust(results),
+        results=results, record=record, heard=heard, samples=samples, family=family, parts=parts,
+        plots=[(axis, [part for part in parts if part.axis is axis]) for axis in _each(part.axis for part in parts)],
+        scale=share_scale(drawn), trust=_trust(results),
         opened=next((part.anchor for part in parts if part.lead.verdict.kind == "shift"), "task-1"),
-        checked=checked, stale=stale, shifts_told=bool(shown), varied=_varied,
+        checked=checked, stale=stale, shifted=any(is_shift(part.lead.score) for part in parts),
         meanings=_meanings(results), script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip
 
 
-def _parts(results: Results, family: Family, axis: Axis | None) -> Iterator[TaskPart]:
+def _each(axes: Iterable[Axis | None]) -> list[Axis | None]:
+    """Each axis once, in order."""
+    return list({id(axis): axis for axis in axes}.values())
+
+
+def _parts(results: Results, family: Family) -> Iterator[TaskPart]:
     """One for each task and dimension that has a score of its own."""
     adjusted = iter(family.p_values)
+    found = []
     for number, task in enumerate(results.tasks, start=1):
         scores = [(score, next(adjusted)) for score in task_level_scores(task)]
-        if not scores:
-            continue
-        lead, p_value = next(((score, p) for score, p in scores if p is not None), scores[0])
+        if scores:
+            lead, p_value = next(((score, p) for score, p in scores if p is not None), scores[0])
+            found.append((f"task-{number}", task, lead, p_value, [one for one, _ in scores if one is not lead]))
+    axes = _axes([score for _, task, lead, *_ in found for score in (lead, *_attributes(task, lead))])
+    for anchor, task, lead, p_value, others in found:
+        axis = axes.get(_scale(lead))
         yield TaskPart(
             task=task,
-            anchor=f"task-{number}",
-            lead=_row(lead, verdict(task, lead, p_value), axis, p_value, [one for one, _ in scores if one is not lead]),
-            attributes=tuple(
-                _row(score, attribute_verdict(task, score), axis)
-                for score in task.scores
-                if score.attribute is not None and score.metric == lead.metric and score.metric in SHIFT_METRICS
-            ),
+            anchor=anchor,
+            axis=axis,
+            lead=_row(lead, verdict(task, lead, p_value), axis, p_value, others),
+            attributes=tuple(_row(one, attribute_verdict(task, one), axis) for one in _attributes(task, lead)),
             shifts=tuple(shifts_of(task)),
+            by_group=figures_by_group(task),
+            table=_table(task),
         )
+
+
+def _attributes(task: TaskResult, lead: Score) -> list[Score]:
+    """The scores of attributes that make up a shift."""
+    return [one for one in task.scores if one.attribute is not None and one.metric == lead.metric and is_shift(lead)]
+
+
+Scale = tuple[str, tuple[float, float] | None]
+
+
+def _scale(score: Score) -> Scale:
+    """Scores of one scale are drawn on one axis."""
+    shown = presentation_of(score.metric)
+    return shown.title if shown.role == "shift" else shown.unit, shown.scale
+
+
+def _axes(scores: Sequence[Score]) -> dict[Scale, Axis]:
+    """An axis for each scale that scores have; none for figures that may be of any size."""
+    axes = {}
+    for scale in dict.fromkeys(map(_scale, scores)):
+        if scale[1] is not None:
+            own = [score for score in scores if _scale(score) == scale]
+            neutral = [presentation_of(score.metric).neutral for score in own]
+            axes[scale] = axis_for([*ends_of(own), *neutral], *scale[1])
+    return axes
 
 
 def _row(
     score: Score, found: ScoreVerdict, axis: Axis | None, p_value: float | None = None, others: Sequence[Score] = ()
 ) -> ScoreRow:
     """A row with what its verdict does not tell yet. others: further scores, told beside it."""
-    marks = marks_of(score, axis) if axis is not None and score.metric in SHIFT_METRICS else None
     told = []
-    if marks is not None and score.value is not None and found.kind != "not reliable":
+    if is_shift(score) and score.value is not None and found.kind != "not reliable":
         told.append(f"raw {score.value:.1f}")
         if score.null_p95 is not None:
             told.append(f"chance reaches {score.null_p95:.1f}")
@@ -161,17 +210,44 @@ def _row(
         f"No interval: {reason}" if reason else "",
         ", ".join(_told(one) for one in others),
     ]
+    marks = None if axis is None else marks_of(score, axis)
     return ScoreRow(score, found, marks, tuple(filter(None, sentences)))
 
 
 def _told(score: Score) -> str:
     """A score of its own in words, with its interval."""
-    name = score.metric.replace("_", " ")
+    shown = presentation_of(score.metric)
     if score.value is None:
-        return f"{name} undefined: {score.undefined}"
-    digits = score_digits(score)
+        return f"{shown.title} undefined: {score.undefined}"
+    digits, unit = score_digits(score), f" {shown.unit}" if shown.unit else ""
     ends = "" if score.interval is None else f" ({score.interval[0]:.{digits}f} to {score.interval[1]:.{digits}f})"
-    return f"{name} {score.value:.{digits}f}{ends}"
+    return f"{shown.title} {score.value:.{digits}f}{unit}{ends}"
+
+
+def _table(task: TaskResult) -> FigureTable:
+    """All scores of a task as its metrics present them; the variety of an attribute's answers is a column alone."""
+    shown = [
+        score for score in task.scores if score.attribute is None or presentation_of(score.metric).role != "beside"
+    ]
+    columns = {column.heading: column for score in shown for column in presentation_of(score.metric).columns}
+    return FigureTable(
+        tuple(columns),
+        tuple((_name(one), one, tuple(column.text(one) for column in columns.values())) for one in shown),
+        {
+            score.attribute: score.detail["commonest_share"]
+            for score in task.scores
+            if score.detail.get("commonest_share") is not None
+        },
+    )
+
+
+def _name(score: Score) -> str:
+    """A score's name in the table of its task."""
+    title = presentation_of(score.metric).title
+    if score.attribute is None:
+        return title
+    attribute = score.attribute.replace("_", " ")
+    return attribute if is_shift(score) else f"{title}: {attribute}"
 
 
 def _trust(results: Results) -> list[TrustItem]:
@@ -205,14 +281,9 @@ def _cells_in_words(own: Sequence[tuple[str, str]], cells: Sequence[tuple[str, s
 
 
 def _meanings(results: Results) -> dict[str, str]:
-    """Metric, as pages write it -> what it is; of those that come along, but for nTVD, which the page explains."""
-    names = dict.fromkeys(score.metric for task in results.tasks for score in tested(task) if score.metric != "ntvd")
-    return {name.replace("_", " "): METRICS.get(name).summary for name in names if name in METRICS.names()}
-
-
-def _varied(task: TaskResult) -> dict[str | None, Score]:
-    """Attribute -> how varied its answers are; None -> how alike the responses are."""
-    return {score.attribute: score for score in task.scores if score.metric == "diversity"}
+    """Metric, as pages write it -> what it is."""
+    names = dict.fromkeys(score.metric for task in results.tasks for score in tested(task))
+    return {presentation_of(name).title: METRICS.get(name).summary for name in names if name in METRICS.names()}
 
 
 def _heard(folder: RunFolder) -> list[tuple[str, str]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
-from vibe_harness.report.verdict import SHIFT_METRICS
 from vibe_harness.store.results import TaskResult
 
 MAX_VALUES = 12  # values of an attribute that are drawn
@@ -70,7 +70,9 @@ def _is(named: Sequence[bool], index: int) -> bool:
 def shifts_of(task: TaskResult) -> Iterator[Shift]:
     """What is drawn of a task: each attribute that has a score and a distribution."""
     for score in task.scores:
-        if score.metric in SHIFT_METRICS and score.attribute is not None and score.value is not None:
+        if score.attribute is None or score.value is None:
+            continue
+        if presentation_of(score.metric).picture == "shares":
             groups = [group for group in task.groups if score.detail.get("distribution", {}).get(group)]
             if groups:
                 yield _shift(task, score, score.attribute, groups)
@@ -88,7 +90,7 @@ def _shift(task: TaskResult, score: Score, attribute: str, groups: Sequence[str]
     answers = {group: task.groups[group].readings[attribute]["value"] for group in groups}
     return Shift(
         attribute=attribute,
-        title=f"{attribute.replace('_', ' ')}: nTVD {score.value:.1f}",
+        title=f"{attribute.replace('_', ' ')}: {presentation_of(score.metric).title} {score.value:.1f}",
         groups=tuple(groups),
         counts=tuple(_counted(answers[group], kept.get(group)) for group in groups),
         rows=tuple(
@@ -98,6 +100,22 @@ def _shift(task: TaskResult, score: Score, attribute: str, groups: Sequence[str]
         ),
         hidden=max(len(values) - MAX_VALUES, 0),
     )  # fmt: skip
+
+
+def figures_by_group(task: TaskResult) -> Shift | None:
+    """Figures of a task as a whole that are in per cent and known for each group, such as its accuracy, as shares."""
+    rows = []
+    for score in task.scores:
+        shown = presentation_of(score.metric)
+        found = (
+            shown.by_group(score) if score.attribute is None and shown.role == "figure" and shown.unit == "%" else {}
+        )
+        if found and all(group in found for group in task.groups):
+            rows.append(ValueShares(shown.title, tuple(found[group] / 100 for group in task.groups)))
+    if not rows:
+        return None
+    counts = tuple(f"n = {group.requests:,}" for group in task.groups.values())
+    return Shift("", "by group", tuple(task.groups), counts, tuple(rows), 0)
 
 
 def share_scale(shifts: Sequence[Shift]) -> float:
