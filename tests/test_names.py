@@ -56,8 +56,6 @@ TOO_COMPLEX = {
     "kinds/choice_rows.py:_with_parts",
     "metrics/ntvd.py:ntvd",
     "planning/prepare.py:prepare",
-    "report/board.py:_columns",
-    "report/figures.py:_dots",
     "report/relations.py:beside_choice",
     "report/run_page.py:shifts_of",
     "scoring/score.py:score_run",

@@ -30,6 +30,7 @@ VERBS = {
     "power": ("vibe_harness.cli.power", "Before a run: the smallest shift that a corpus can show."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
     "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),
+    "cite": ("vibe_harness.cli.cite", "Print a Methods paragraph of a run, and the BibTeX of what it cites."),
     "values": ("vibe_harness.cli.values", "List a run's values, and accept aliases for them."),
     "validate-extraction": (
         "vibe_harness.cli.validate_extraction",

@@ -20,6 +20,7 @@ from vibe_harness.report.trust import trust_columns
 from vibe_harness.store.results import TaskResult
 
 _DIGEST = re.compile("[0-9a-f]{32}")
+ColumnKey = tuple[str, str, str, str | None]  # see `Column.key`
 NOT_SETTINGS = ("model", "tasks", "variants", "seed", "corpus", "limit")  # parts of a question that stand elsewhere
 
 
@@ -29,7 +30,7 @@ class _Draft:
 
     settings: Mapping[str, str]
     reader: str  # the extractor's name
-    found: dict[tuple[str, str, str, str | None], dict[str, tuple[Score, TaskResult, Entry]]]
+    found: dict[ColumnKey, dict[str, tuple[Score, TaskResult, Entry]]]
     tasks: dict[str, tuple[str, str]]  # task -> its kind, and the first of its prompts
     entries: dict[str, Entry]
 
@@ -149,7 +150,7 @@ def _cell(score: Score, result: TaskResult, entry: Entry, adjusted_p: float | No
     )
 
 
-Found = Mapping[tuple[str, str, str, str | None], Mapping[str, Cell]]
+Found = Mapping[ColumnKey, Mapping[str, Cell]]
 
 
 def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Mapping[str, str], apart: str) -> Block:
@@ -187,31 +188,38 @@ def _columns(found: Found, tasks: Mapping[str, tuple[str, str]]) -> Iterator[tup
     """
     shifts = {metric for _, metric, *_ in found if presentation_of(metric).role == "shift"}
     for key, by_model in found.items():
-        task, metric, variant, card = key
-        others = [other for other in found if other[:2] == (task, metric)]
-        kind, first = tasks[task]
-        name = task
-        if variant != first or len({other[2] for other in others}) > 1:
-            name += f" / {variant}"
-        if len({other[3] for other in others}) > 1:
-            own, plus, aliases = str(card).partition("+")
-            name += f" (card {own[:6]}{plus}{aliases})"
-        shown = presentation_of(metric)
-        label = name if shifts == {metric} else f"{name}: {shown.title}"
-        digits = shown.decimals(*(cell.value for cell in by_model.values()))
-        column = Column(
-            task=task, metric=metric, variant=variant, digest=card, kind=kind, name=name, label=label, digits=digits
-        )  # fmt: skip
+        column = _column(key, by_model, found, tasks, shifts)
         sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
         if not column.is_shift or len(sets) < 2:
-            every = _attributes(by_model, metric) if column.is_shift and sets else set()
+            every = _attributes(by_model, column.metric) if column.is_shift and sets else set()
             yield replace(column, missing=tuple(sorted(every - set().union(*sets)))), by_model
             continue
         yield replace(column, compared=False), by_model
         common = tuple(sorted(set.intersection(*map(set, sets))))
         if common:
-            shared = replace(column, label=f"{label}, over {', '.join(common)}", common=common)
-            yield shared, {identity: _over(cell, metric, common) for identity, cell in by_model.items()}
+            shared = replace(column, label=f"{column.label}, over {', '.join(common)}", common=common)
+            yield shared, {identity: _over(cell, column.metric, common) for identity, cell in by_model.items()}
+
+
+def _column(
+    key: ColumnKey, by_model: Mapping[str, Cell], found: Found, tasks: Mapping[str, tuple[str, str]], shifts: set[str]
+) -> Column:
+    """A column of these cells. shifts: the metrics of the block that measure a shift."""
+    task, metric, variant, card = key
+    others = [other for other in found if other[:2] == (task, metric)]
+    kind, first = tasks[task]
+    name = task
+    if variant != first or len({other[2] for other in others}) > 1:
+        name += f" / {variant}"
+    if len({other[3] for other in others}) > 1:
+        own, plus, aliases = str(card).partition("+")
+        name += f" (card {own[:6]}{plus}{aliases})"
+    shown = presentation_of(metric)
+    return Column(
+        task=task, metric=metric, variant=variant, digest=card, kind=kind, name=name,
+        label=name if shifts == {metric} else f"{name}: {shown.title}",
+        digits=shown.decimals(*(cell.value for cell in by_model.values())),
+    )  # fmt: skip
 
 
 def _attributes(by_model: Mapping[str, Cell], metric: str) -> set[str]:
