@@ -183,20 +183,21 @@ def _measure(block: Block, index: int) -> str:
 
 def _dots(axes: Axes, cells: Sequence[Cell | None]) -> None:
     shown = [(y, cell, cell.value) for y, cell in enumerate(cells) if cell is not None and cell.value is not None]
-    spans = [(y, *cell.interval) for y, cell, _ in shown if cell.interval]
-    if spans:
-        places, lows, highs = zip(*spans, strict=True)
-        axes.hlines(places, lows, highs, color="#8f8f8f", linewidth=2, label="95 % interval of the truth")
+    _intervals(axes, [(y, *cell.interval) for y, cell, _ in shown if cell.interval])
     axes.scatter(
         [value for *_, value in shown], [y for y, *_ in shown], s=16, zorder=3, edgecolors=INK,
         c=[INK if cell.reliable else "#ffffff" for _, cell, _ in shown], label="raw score (hollow: not reliable)",
     )  # fmt: skip
-    chance = [(y, cell.null_p95) for y, cell, _ in shown if cell.null_p95 is not None]
+    chance = [(cell.null_p95, y) for y, cell, _ in shown if cell.null_p95 is not None]
     if chance:
-        axes.scatter(
-            [p95 for _, p95 in chance], [y for y, _ in chance], marker="|", s=60, color=INK, zorder=2,
-            label="chance (null 95 %)",
-        )  # fmt: skip
+        axes.scatter(*zip(*chance, strict=True), marker="|", s=60, color=INK, zorder=2, label="chance (null 95 %)")
+
+
+def _intervals(axes: Axes, spans: Sequence[tuple[float, float, float]]) -> None:
+    """Lines at these heights from a lower to an upper end."""
+    if spans:
+        places, lows, highs = zip(*spans, strict=True)
+        axes.hlines(places, lows, highs, color="#8f8f8f", linewidth=2, label="95 % interval of the truth")
 
 
 def _asked(block: Block) -> str:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from vibe_harness.metrics.registry import presentation_of
-from vibe_harness.records import Outcome
+from vibe_harness.records import Outcome, Score
 from vibe_harness.report.html import counted
 from vibe_harness.report.latex import escaped
 from vibe_harness.report.stars import family_of, tested
@@ -35,10 +35,12 @@ def citation(folder: RunFolder) -> str:
     record = folder.record()
     results = read_verified_results(folder)
     served = sorted({one.served_model for one in read_responses(folder.responses) if one.served_model})
-    paragraph = " ".join(
-        [*_answers(record, results, served), *_clips(record, results), *_reading(folder, record, results),
-         *_statistics(results)]
-    )  # fmt: skip
+    scores = [score for task in results.tasks for score in tested(task)]
+    sentences = [
+        *_answers(record, results, served), *_clips(record, results), *_reading(folder, record, results),
+        *_measures(scores, results.tau), *_tests(scores),
+    ]  # fmt: skip
+    paragraph = " ".join(sentences)
     keys = dict.fromkeys(re.findall(r"\\cite\{(\w+)\}", paragraph))
     return "\n\n".join([paragraph, *(bibtex(key) for key in keys)])
 
@@ -109,30 +111,36 @@ def _reading(folder: RunFolder, record: RunRecord, results: Results) -> Iterator
         yield f"Too few answers were read, or unevenly over the groups, to rely on {escaped(_listed(unreliable))}."
 
 
-def _statistics(results: Results) -> Iterator[str]:
-    scores = [score for task in results.tasks for score in tested(task)]
-    shifts = list(dict.fromkeys(s.metric for s in scores if presentation_of(s.metric).role == "shift"))
-    figures = list(dict.fromkeys(s.metric for s in scores if presentation_of(s.metric).role == "figure"))
-    if shifts:
-        titles = escaped(_listed([presentation_of(metric).title for metric in shifts]))
+def _measures(scores: Sequence[Score], tau: int) -> Iterator[str]:
+    """What was computed of the answers."""
+    roles: dict[str, list[str]] = {}
+    for metric in dict.fromkeys(score.metric for score in scores):
+        shown = presentation_of(metric)
+        roles.setdefault(shown.role, []).append(escaped(shown.title))
+    if "shift" in roles:
         yield (
-            f"Shifts between groups are measured by {titles} \\cite{{{METHOD}}} over values that occur at least "
-            f"{results.tau:,} times (tau), with 95\\,\\% intervals of the true shift."
+            f"Shifts between groups are measured by {_listed(roles['shift'])} \\cite{{{METHOD}}} over values that "
+            f"occur at least {tau:,} times (tau), with 95\\,\\% intervals of the true shift."
         )
-    if figures:
-        yield f"We report {escaped(_listed([presentation_of(metric).title for metric in figures]))}."
+    if "figure" in roles:
+        yield f"We report {_listed(roles['figure'])}."
+
+
+def _tests(scores: Sequence[Score]) -> Iterator[str]:
+    """How it was tested."""
     with_p = [score for score in scores if score.p_value is not None]
     if not with_p:
         return
     tests = dict.fromkeys(f"{s.test} ({s.permuted} permuted)" for s in with_p if s.test and s.permuted)
-    most = max((score.permutations or 0 for score in with_p), default=0)
+    most = max(score.permutations or 0 for score in with_p)
     if tests:
         yield f"The test is {escaped(_listed(list(tests)))}, with {most:,} permutations at most."
     family = family_of(scores)
+    if family.refused:
+        yield f"The p-values are not adjusted: {escaped(family.refused)}."
+        return
     yield (
-        f"The p-values are not adjusted: {escaped(family.refused)}."
-        if family.refused
-        else f"The p-values are adjusted by Benjamini and Hochberg \\cite{{{ADJUSTMENT}}} over the "
+        f"The p-values are adjusted by Benjamini and Hochberg \\cite{{{ADJUSTMENT}}} over the "
         f"{counted(family.tests, 'test')} of the run."
     )
 
