@@ -57,7 +57,6 @@ TOO_COMPLEX = {
     "metrics/ntvd.py:ntvd",
     "planning/prepare.py:prepare",
     "report/relations.py:beside_choice",
-    "report/run_page.py:shifts_of",
     "scoring/score.py:score_run",
     "stats/comparison.py:compare",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import html
 import json
 import re
 import zlib
@@ -18,6 +19,8 @@ from vibe_harness.progress import Progress
 from vibe_harness.report.run_page import run_page, write_run_page
 from vibe_harness.report.samples import may_be_passed_on, pack_samples
 from vibe_harness.report.shifts import MAX_VALUES, shifts_of
+from vibe_harness.report.trust import trust_columns
+from vibe_harness.report.verdict import verdict
 from vibe_harness.store.results import Results
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 
@@ -149,6 +152,33 @@ def test_answers_by_likelihood_are_said(ran: tuple[Results, RunRecord]) -> None:
     page = run_page(dataclasses.replace(ran[0], answer_by="likelihood"), ran[1])
     assert "likelihood: the option whose letter the model gives the highest probability" in page
     assert "likelihood:" not in run_page(*ran)
+
+
+def test_a_task_of_which_the_card_asks_no_score_is_there_with_its_coverage(ran: tuple[Results, RunRecord]) -> None:
+    [task] = ran[0].tasks
+    bare = dataclasses.replace(task, scores=[score for score in task.scores if score.metric == "diversity"])
+    page = run_page(dataclasses.replace(ran[0], tasks=[bare]), ran[1])
+    assert "No score for advisory by gender: no metric of its card scores the task as a whole" in page
+    assert "Coverage of advisory by gender" in page
+
+
+def test_verdict_values_and_trust_stand_on_the_page(ran: tuple[Results, RunRecord]) -> None:
+    results = dataclasses.replace(ran[0], hearing_check="left out")
+    page = html.unescape(run_page(results, ran[1]))
+    [task] = results.tasks
+    lead = next(score for score in task.scores if score.metric == "ntvd" and score.attribute is None)
+    assert verdict(task, lead, lead.p_value).words in page.replace("\xa0", " ")  # one test: its p is the adjusted one
+    for heading, words, _ in trust_columns(results, task):
+        assert heading in page and words in page
+    [shift] = shifts_of(task)
+    assert page.count('<span class="star">named</span>') == len(shift.named) + 1  # and once where it is explained
+
+
+def test_no_end_of_a_shift_is_told_under_0(ran: tuple[Results, RunRecord]) -> None:
+    [task] = ran[0].tasks
+    scores = [dataclasses.replace(score, at_least=-8.4, at_most=-0.2, interval=(0.0, 3.0)) for score in task.scores]
+    page = run_page(dataclasses.replace(ran[0], tasks=[dataclasses.replace(task, scores=scores)]), ran[1])
+    assert "-8.4" not in page and "-0.2" not in page and "0.0 to 0.0" in page
 
 
 def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def axis_for(values: Iterable[float | None], low: float = 0.0, high: float | Non
     known = [value for value in values if value is not None and isfinite(value)]
     bottom = min([low, *known])
     top = max([bottom, *known])
-    if top == bottom:
+    if top - bottom < 1e-9:
         top = bottom + (1.0 if high is None else high - low)
     step = _round_step((top - bottom) / MOST_TICKS)
     first, last = floor(bottom / step + 1e-9), ceil(top / step - 1e-9)

@@ -33,6 +33,7 @@ from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
 TOLD_VALUES = 3  # named values that stand below a verdict
+NO_OWN_SCORE = Score(metric="", undefined="no metric of its card scores the task as a whole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +145,13 @@ def _each(axes: Iterable[Axis | None]) -> list[Axis | None]:
 
 
 def _parts(results: Results, family: Family) -> Iterator[TaskPart]:
-    """One for each task and dimension that has a score of its own."""
+    """One for each task and dimension."""
     adjusted = iter(family.p_values)
     found = []
     for number, task in enumerate(results.tasks, start=1):
-        scores = [(score, next(adjusted)) for score in task_level_scores(task)]
-        if scores:
-            lead, p_value = next(((score, p) for score, p in scores if p is not None), scores[0])
-            found.append((f"task-{number}", task, lead, p_value, [one for one, _ in scores if one is not lead]))
+        scores = [(score, next(adjusted)) for score in task_level_scores(task)] or [(NO_OWN_SCORE, None)]
+        lead, p_value = next(((score, p) for score, p in scores if p is not None), scores[0])
+        found.append((f"task-{number}", task, lead, p_value, [one for one, _ in scores if one is not lead]))
     axes = _axes([score for _, task, lead, *_ in found for score in (lead, *_attributes(task, lead))])
     for anchor, task, lead, p_value, others in found:
         axis = axes.get(_scale(lead))
