@@ -210,7 +210,7 @@ def _md_attributes(block: Block) -> str:
         [
             _md(one.name), _md(_named(one.row)),
             "undefined" if one.score.value is None else number(one.score.value, one.digits),
-            range_words(*(one.score.interval or (None, None)), one.digits),
+            range_words(*one.score.interval, one.digits) if one.score.interval else "",
             number(one.score.null_p95, one.digits),
             "" if one.score.p_within_task is None else p_value_words(one.score.p_within_task),
             *(_md(one.extra.get(heading, "")) for heading in extra),

@@ -190,7 +190,10 @@ def _dots(axes: Axes, cells: Sequence[Cell | None]) -> None:
     )  # fmt: skip
     chance = [(cell.null_p95, y) for y, cell, _ in shown if cell.null_p95 is not None]
     if chance:
-        axes.scatter(*zip(*chance, strict=True), marker="|", s=60, color=INK, zorder=2, label="chance (null 95 %)")
+        axes.scatter(
+            [p95 for p95, _ in chance], [y for _, y in chance], marker="|", s=60, color=INK, zorder=2,
+            label="chance (null 95 %)",
+        )  # fmt: skip
 
 
 def _intervals(axes: Axes, spans: Sequence[tuple[float, float, float]]) -> None:

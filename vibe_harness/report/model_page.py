@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vibe_harness.metrics.registry import presentation_of
@@ -25,6 +25,9 @@ from vibe_harness.report.shifts import Shift, share_scale, shifts_of
 from vibe_harness.report.trust import TrustColumn
 from vibe_harness.report.verdict import ScoreVerdict, attribute_verdict, p_value_words, verdict
 from vibe_harness.store.results import TaskResult
+
+
+VALUES = 4  # of an attribute that are drawn; the page of a run draws more
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,14 @@ def _asked(figures: Sequence[tuple[Column, Cell]], axis: Axis) -> AskedTask:
     ]  # fmt: skip
     return AskedTask(
         first.name, result, {column.metric: own for column, own in figures}, cell.trust, tuple(leads),
-        tuple(attributes), tuple(shifts_of(result)),
+        tuple(attributes), tuple(map(_most_telling, shifts_of(result))),
     )  # fmt: skip
+
+
+def _most_telling(shift: Shift) -> Shift:
+    """The shift with fewer values: those that carry most."""
+    left_out = max(len(shift.rows) - VALUES, 0)
+    return replace(shift, rows=shift.rows[:VALUES], hidden=shift.hidden + left_out)
 
 
 def _lead(column: Column, cell: Cell, score: Score, axis: Axis) -> FigureRow:
