@@ -22,8 +22,10 @@ from vibe_harness.report.published_figures import published_blocks
 from vibe_harness.store.run_folder import RunRecord
 
 HOSTILE = '100 % & {x}$ _a_ #1 \\input{y} ~^ <b> "q" |'
-TRUST = ["hearing check", "answers read", "identical answers", "values kept", "kept by group", "speakers a group",
-         "confounds", "failed requests"]  # fmt: skip
+TRUST = {
+    "hearing check", "identical answers", "values kept", "kept by group", "speakers a group", "confounds",
+    "failed requests",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,9 @@ def board_of(record: RunRecord, names: tuple[str, ...] = ("a", HOSTILE), publish
 
 def test_the_columns_of_trust_are_the_same_in_every_format(record: RunRecord) -> None:
     board = board_of(record)
-    names = [heading.replace(" ", "_") for heading in TRUST]
+    headings = board.blocks[0].trust_headings
+    assert set(headings) > TRUST
+    names = [heading.replace(" ", "_") for heading in headings]
     for text in (as_csv(board), attributes_csv(board)):
         rows = list(csv.DictReader(io.StringIO(text)))
         assert [name for name in rows[0] if name in names] == names
@@ -53,10 +57,10 @@ def test_the_columns_of_trust_are_the_same_in_every_format(record: RunRecord) ->
         assert {row["failed_requests"] for row in rows} == {"0 of 8"}
     [block] = json.loads(as_json(board, [], [], [], []))["blocks"]
     cell = block["models"][0]["cells"][0]
-    assert [one["heading"] for one in cell["trust"]] == TRUST
+    assert [one["heading"] for one in cell["trust"]] == headings
     assert {"heading": "hearing check", "words": "passed", "ok": True} in cell["trust"]
-    assert f"| model | task | {' | '.join(TRUST)} |" in as_markdown(board)
-    assert f"Model & {' & '.join(TRUST)} " in trust_latex(board)
+    assert f"| model | task | {' | '.join(headings)} |" in as_markdown(board)
+    assert f"Model & {' & '.join(headings)} " in trust_latex(board)
 
 
 def test_what_speaks_against_a_score_is_bold(record: RunRecord) -> None:

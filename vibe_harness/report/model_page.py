@@ -26,7 +26,6 @@ from vibe_harness.report.trust import TrustColumn
 from vibe_harness.report.verdict import ScoreVerdict, attribute_verdict, p_value_words, verdict
 from vibe_harness.store.results import TaskResult
 
-
 VALUES = 4  # of an attribute that are drawn; the page of a run draws more
 
 
