@@ -49,7 +49,7 @@ class AskedTask:
     trust: tuple[TrustColumn, ...]
     leads: tuple[FigureRow, ...]  # of the task as a whole
     attributes: tuple[FigureRow, ...]  # of what shifts
-    shifts: tuple[Shift, ...]
+    shifts: tuple[Shift, ...]  # of the attributes whose shift is shown: of others no value is a finding
 
 
 def model_context(key: str, board: Board, entries: Sequence[Entry]) -> dict[str, Any]:
@@ -121,17 +121,19 @@ def _asked(figures: Sequence[tuple[Column, Cell]], axis: Axis) -> AskedTask:
         if score.attribute is None and score.metric == column.metric
     ]
     shifting = [column.metric for column, _ in figures if column.is_shift]
-    attributes = [
-        FigureRow(
+    attributes = {
+        score.attribute: FigureRow(
             score.attribute.replace("_", " "), attribute_verdict(result, score), marks_of(score, axis),
             _figures(score, None),
         )
         for score in result.scores
         if score.attribute is not None and score.metric in shifting
-    ]  # fmt: skip
+    }  # fmt: skip
+    shown = {attribute for attribute, row in attributes.items() if row.verdict.kind == "shift"}
+    shifts = [_most_telling(shift) for shift in shifts_of(result) if shift.attribute in shown]
     return AskedTask(
         first.name, result, {column.metric: own for column, own in figures}, cell.trust, tuple(leads),
-        tuple(attributes), tuple(map(_most_telling, shifts_of(result))),
+        tuple(attributes.values()), tuple(shifts),
     )  # fmt: skip
 
 
