@@ -84,7 +84,7 @@ def test_it_exits_with_1_where_a_score_is_not_reliable_and_its_names_reach_the_l
     done = vibe("study", "voices.yaml", "--output-path", "whole", "--include-simulated", check=1)
     assert "done     strong/more/advisory: not reliable" in done.stdout  # six speakers, few answers
     page = (vibe.folder / "whole/leaderboard/index.html").read_text(encoding="utf-8")
-    assert re.search(r"<th[^>]*>\s*(<a[^>]*>)?\s*strong", page)
+    assert re.search(r"<th[^>]*>\s*(<a[^>]*>)?\s*<bdi[^>]*>\s*strong", page)
 
 
 def test_the_study_that_the_documentation_gives_has_every_cell(tmp_path):
