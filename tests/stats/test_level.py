@@ -65,7 +65,7 @@ def test_habits_of_groups_by_hand() -> None:
     5 do not depart."""
     table = np.array([[10, 0], [0, 10], [5, 5], [5, 5]])
     assert group_habits(table, np.array([0, 0, 1, 1])) == pytest.approx([1, 0])
-    # 7 and 3: |(2, -2)|^2 = 8; two over 10 (1 + 9 h) = 1/2: h = 11/45, the next of the habits tried is at most 16 % more.
+    # 7 and 3: |(2, -2)|^2 = 8; two over 10 (1 + 9 h) = 1/2: h = 11/45; the habits tried are 16 % apart.
     table[:2] = [[7, 3], [3, 7]]
     assert 11 / 45 <= group_habits(table, np.array([0, 0, 1, 1]))[0] <= 11 / 45 * 1.17
 
