@@ -64,10 +64,10 @@ def test_habits_of_groups_by_hand() -> None:
     10 (1 + 9 h); two of them against a freedom of 1 and 1/2: 10 / (1 + 9 h) = 1/2, so h is 1 at most. Speakers of 5 and
     5 do not depart."""
     table = np.array([[10, 0], [0, 10], [5, 5], [5, 5]])
-    assert group_habits(table, np.array([0, 0, 1, 1])) == pytest.approx([1, 0])
+    assert group_habits(table, np.array([0, 0, 1, 1]), np.array([0.5, 0.5])) == pytest.approx([1, 0])
     # 7 and 3: |(2, -2)|^2 = 8; two over 10 (1 + 9 h) = 1/2: h = 11/45; the habits tried are 16 % apart.
     table[:2] = [[7, 3], [3, 7]]
-    assert 11 / 45 <= group_habits(table, np.array([0, 0, 1, 1]))[0] <= 11 / 45 * 1.17
+    assert 11 / 45 <= group_habits(table, np.array([0, 0, 1, 1]), np.array([0.5, 0.5]))[0] <= 11 / 45 * 1.17
 
 
 def test_pooled_shares_weigh_by_precision_by_hand() -> None:

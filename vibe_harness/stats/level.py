@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from vibe_harness.stats.assignments import Codes, Design
 from vibe_harness.stats.ntvd import Counts, Floats
 from vibe_harness.stats.permutation import PermutationTest, permutation_test, permutation_tests
-from vibe_harness.stats.residuals import group_habits, inflation, pooled_shares
+from vibe_harness.stats.residuals import FIRST_HABIT, group_habits, inflation, pooled_shares
 from vibe_harness.stats.simulation import answers
 from vibe_harness.stats.tables import Table
 
@@ -91,34 +91,34 @@ def hidden_habits(counts: Counts, design: Design, seed: int) -> Floats | None:
     """Habits (G,) of which one group's is stronger than it shows, and which the data allow; None where there are none.
 
     counts: (S, V). Looked at are the groups with so few speakers for such rare answers (RARE). A habit h of HIDDEN is
-    allowed where the sum over the group's speakers of |c_i - n_i p|^2 / (n_i (1 + (n_i - 1) h)), p the pooled shares,
-    is as small in at least PLAUSIBLE of SIMULATIONS groups drawn with it. Of several groups the one that shows the
-    weakest habit is taken: groups of the same strong habits could be exchanged.
+    allowed where the sum over the group's speakers of |c_i - n_i p|^2 / (n_i (1 + (n_i - 1) h)) is as small in at least
+    PLAUSIBLE of SIMULATIONS groups drawn with it; p are the pooled shares, to which speakers of such habits add little.
+    Of several groups the one that shows the weakest habit is taken: groups of the same strong habits could be
+    exchanged.
     """
-    total = int(counts.sum())
-    shares = counts.sum(axis=0) / max(total, 1)
-    variance = 1 - float((shares**2).sum())
+    pooled = pooled_shares(counts)
+    variance = 1 - float((pooled**2).sum())
     sizes = np.bincount(design.groups, counts.any(axis=1))
-    if not total or variance <= 0 or sizes.min() * variance >= RARE:
+    if not pooled.any() or variance <= 0 or sizes.min() * variance >= RARE:
         return None
     rng = np.random.default_rng([seed, SIMULATIONS, 1])
-    shown = group_habits(counts, design.groups)
+    shown = group_habits(counts, design.groups, pooled)
     for group in sorted(np.flatnonzero(sizes * variance < RARE), key=lambda one: (shown[one], sizes[one])):
-        strong = _strongest(counts[design.groups == group], shares, rng)
-        if strong > shown[group]:
-            return np.where(np.arange(sizes.size) == group, strong, shown)
+        members = design.groups == group
+        for habit in HIDDEN:
+            shares = pooled_shares(counts, np.where(members, habit, FIRST_HABIT))
+            if habit > shown[group] and _allowed(counts[members], shares, habit, rng):
+                others = group_habits(counts, design.groups, shares)
+                return np.where(np.arange(sizes.size) == group, habit, others)
     return None
 
 
-def _strongest(counts: Counts, shares: Floats, rng: np.random.Generator) -> float:
-    """The strongest habit of HIDDEN that a group's counts (P, V) allow; 0 where they allow none."""
+def _allowed(counts: Counts, shares: Floats, habit: float, rng: np.random.Generator) -> bool:
+    """Whether speakers of this habit differ as little as those of the counts (P, V) often enough."""
     number = np.tile(counts.sum(axis=1), SIMULATIONS)
-    for habit in HIDDEN:
-        drawn = answers(rng, shares[None], np.zeros_like(number), number, habit).reshape(SIMULATIONS, *counts.shape)
-        alike = _spread(drawn, shares, habit) <= _spread(counts, shares, habit) * (1 + 1e-9)
-        if alike.mean() >= PLAUSIBLE:
-            return habit
-    return 0.0
+    drawn = answers(rng, shares[None], np.zeros_like(number), number, habit).reshape(SIMULATIONS, *counts.shape)
+    alike = _spread(drawn, shares, habit) <= _spread(counts, shares, habit) * (1 + 1e-9)
+    return bool(alike.mean() >= PLAUSIBLE)
 
 
 def _spread(counts: Counts, shares: Floats, habit: float) -> Floats:
@@ -134,7 +134,8 @@ class _Model:
     def __init__(self, counts: Counts, design: Design, habits: Floats | None) -> None:
         self.groups: Codes = design.groups
         self.number = counts.sum(axis=1)
-        self.habits = np.minimum(group_habits(counts, design.groups) if habits is None else habits, 0.95)
+        shown = group_habits(counts, design.groups, pooled_shares(counts)) if habits is None else habits
+        self.habits = np.minimum(shown, 0.95)
         self.shares = pooled_shares(counts, self.habits[design.groups])
 
     def draw(self, rng: np.random.Generator) -> Counts:

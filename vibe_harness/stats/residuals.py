@@ -140,13 +140,12 @@ def residuals_of(table: Table, design: Design) -> Residuals:
     return _reflected(units, groups, strata, fit, design.group_count)
 
 
-def group_habits(counts: ArrayLike, groups: Codes) -> Floats:
-    """The habit (G,) that each group's speakers show around the pooled shares p. counts: (S, V); groups: (S,).
+def group_habits(counts: ArrayLike, groups: Codes, shares: Floats) -> Floats:
+    """The habit (G,) that each group's speakers show around shares p (V,). counts: (S, V); groups: (S,).
 
     One answer's variance is taken to be 1 - sum p^2: a group that lacks a value shows none of its own.
     """
     table = np.asarray(counts, dtype=np.float64)
-    shares = pooled_shares(table, FIRST_HABIT)
     with_value = table.any(axis=1)
     found = np.zeros(int(groups.max()) + 1)
     for group in range(found.size):
@@ -158,8 +157,8 @@ def group_habits(counts: ArrayLike, groups: Codes) -> Floats:
     return found
 
 
-def pooled_shares(counts: ArrayLike, habit: ArrayLike) -> Floats:
-    """Shares (V,) of all speakers' counts (S, V), each weighted by its precision; habit: one, or one a speaker."""
+def pooled_shares(counts: ArrayLike, habit: ArrayLike = FIRST_HABIT) -> Floats:
+    """Shares (V,) of all speakers' counts (S, V), each weighted by its precision. habit: one, or one a speaker."""
     table = np.asarray(counts, dtype=np.float64)
     sums = (table / inflation(np.maximum(table.sum(axis=1), 1), habit)[:, None]).sum(axis=0)
     return np.asarray(sums / max(float(sums.sum()), 1e-300))
