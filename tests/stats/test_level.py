@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from vibe_harness.stats.assignments import Design
-from vibe_harness.stats.level import TOO_OFTEN, hidden_habits, permutation_test_with_level
+from vibe_harness.stats.level import TOO_OFTEN, hidden_habits, permutation_test_with_level, simulated_levels
 from vibe_harness.stats.residuals import group_habits, pooled_shares
 from vibe_harness.stats.simulation import answers, zipf
+from vibe_harness.stats.tables import Table
 
 FIVE_AND_FORTY = np.repeat([0, 1], [5, 40])
 
@@ -36,7 +37,6 @@ def test_without_a_finding_no_level_is_simulated() -> None:
     ("groups", "number", "shares"),
     [
         (np.repeat([0, 1], [43, 48]), 82, [0.05, 0.95]),  # CREMA-D, a rare answer
-        (np.repeat(np.arange(6), 4), 400, zipf(20)),  # L2-ARCTIC, open values
         (np.repeat([0, 1], 12), 82, zipf(20)),
         (np.repeat(np.arange(6), [150, 80, 60, 50, 40, 26]), 1, [0.1, 0.9]),
     ],
@@ -45,6 +45,17 @@ def test_enough_speakers_for_their_answers_hide_no_habits(groups: np.ndarray, nu
     rng = np.random.default_rng(0)
     table = answers(rng, np.array([shares]), np.zeros(groups.size, dtype=int), number, 0.0 if number == 1 else 0.05)
     assert hidden_habits(table, Design.of(groups), 0) is None
+
+
+def test_open_values_of_four_speakers_show_their_habits() -> None:
+    """L2-ARCTIC: 19 free shares of four speakers leave room for a habit of 0.1 in place of 0.05, and not for 0.2; six
+    groups of which one has it are tested at their level."""
+    groups = np.repeat(np.arange(6), 4)
+    tables = [answers(np.random.default_rng(0), zipf(20)[None], np.zeros(24, dtype=int), 400, 0.05)]
+    habits = hidden_habits(tables[0], Design.of(groups), 0)
+    assert habits is not None and 0.1 <= habits.max() < 0.2
+    (level, _) = simulated_levels([Table.of(tables[0], 24)], Design.of(groups), 0, [habits])
+    assert level < TOO_OFTEN
 
 
 def test_a_group_that_gives_its_answer_evenly_hides_no_strong_habits() -> None:

@@ -19,7 +19,7 @@ from vibe_harness.stats.rng import Words, picks, random_words
 from vibe_harness.stats.tables import Table
 
 SPLITS = 20
-ELEMENTS = 1 << 20
+ELEMENTS = 1 << 17
 """Group counts held at a time."""
 LIFT = 0.2
 """Standard errors added to the raw score before it is inverted for at_most. The inverse is concave, so that its
@@ -303,10 +303,15 @@ def _split_scores(table: Table, design: Design, halves: Codes) -> tuple[Floats, 
     members = (of_half & of_group).reshape(-1, speakers).astype(np.float64)
     counts = (members @ table.counts.reshape(speakers, -1)).reshape(splits, 2, -1, *table.counts.shape[1:])
     differences = differences_from_mean(group_shares(counts, table))
-    rows = np.arange(splits)[:, None]
-    own = counts[rows, halves]
-    own[:, np.arange(speakers), design.groups] -= table.counts
-    left_out = cross_product(differences_from_mean(group_shares(own, table)), differences[rows, 1 - halves])
+    rows, left_out = np.arange(splits)[:, None], np.empty((splits, speakers))
+    size = max(ELEMENTS // (splits * counts[0, 0].size), 1)
+    for start in range(0, speakers, size):
+        part = slice(start, start + size)
+        own = counts[rows, halves[:, part]]
+        own[:, np.arange(own.shape[1]), design.groups[part]] -= table.counts[part]
+        left_out[:, part] = cross_product(
+            differences_from_mean(group_shares(own, table)), differences[rows, 1 - halves[:, part]]
+        )
     return cross_product(differences[:, 0], differences[:, 1]), left_out
 
 

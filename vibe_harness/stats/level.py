@@ -18,7 +18,7 @@ from vibe_harness.stats.tables import Table
 ALPHA = 0.05
 FEW_SPEAKERS = 10
 """Effective speakers of the smallest group under which the level is looked into."""
-RARE = 2.0
+RARE = 4.0
 """Speakers of a group times the variance of one answer, 1 - sum p^2, under which all of them can lack a value by
 chance, so that their habits do not show."""
 HIDDEN = (0.3, 0.2, 0.1)
