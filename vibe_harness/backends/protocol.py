@@ -45,8 +45,8 @@ class Engine(Protocol):
     """What a backend registers: its options and how to open it.
 
     `check_ready(card)`, where it has one, raises as opening would where a package, key or server is missing, and starts
-    nothing. `several_clips = True` where a request may hold some; `likelihoods = True` where it answers requests by
-    likelihood.
+    nothing. `addresses(card)`, where it has one, gives those of its servers. `several_clips = True` where a request may
+    hold some; `likelihoods = True` where it answers requests by likelihood.
     """
 
     Arguments: type[Options]  # can change an answer: part of every response's key
@@ -75,6 +75,19 @@ Opener = Callable[[ModelCard, Sequence[Task]], Backend]
 def open_backend(card: ModelCard, tasks: Sequence[Task]) -> Backend:
     """The card's engine, started; closed by whoever opened it. Raises UserError or EngineError."""
     return BACKENDS.get(card.backend)(card, tasks)
+
+
+def accepting(opener: Opener, served: Sequence[str]) -> Opener:
+    """The opener, whose engines also take these names for that of their model in replies."""
+    if not served:
+        return opener
+    return lambda card, tasks: opener(card.model_copy(update={"served_as": [*card.served_as, *served]}), tasks)
+
+
+def addresses_of(card: ModelCard) -> tuple[str, ...]:
+    """The addresses of the servers that a card names; none where its engine runs on the machine itself."""
+    found = getattr(BACKENDS.get(card.backend), "addresses", None)
+    return () if found is None else tuple(found(card))
 
 
 def check_ready(card: ModelCard) -> None:

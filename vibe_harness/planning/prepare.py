@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, check_ready, open_backend, with_overrides
+from vibe_harness.backends.protocol import Opener, accepting, check_ready, open_backend, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -25,6 +25,7 @@ from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
 from vibe_harness.planning.group_checks import check_groups, without_small_groups
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import (
+    check_accepted,
     check_answer_by,
     check_excludes,
     check_metrics,
@@ -35,6 +36,7 @@ from vibe_harness.planning.preflight_checks import (
 from vibe_harness.progress import Progress
 from vibe_harness.records import CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
+from vibe_harness.store.fresh_runs import fresh_run, has_fresh_runs, newest_run
 from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.store.run_tables import clips_digest
 
@@ -66,6 +68,7 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
     would fail later, and EngineError where a server cannot be reached.
     """
     settings_of(config)
+    check_accepted(config.accept_served_model)
     opener_of(config.executor, config.executor_args)
     index = CardIndex([Path(folder) for folder in config.include_path])
     model = with_overrides(index.model(config.model), config.model_args)
@@ -93,7 +96,7 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
         if output and len(chosen) > 1:
             output = output / corpus.name
         engines = [model] if reader is None else [model, reader]
-        needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
+        needed = engines if to_run and config.executor == "local" and not _begun(config, model, corpus, output) else []
         prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, progress))
     return prepared
 
@@ -135,6 +138,7 @@ def _prepare(
     variants = {task.name: _variants(task, config.prompt_variant) for task in tasks}
     plan = Plan(model, tasks, variants, checked, config.seed, config.modality, config.answer_by)
     identity = run_identity(config, plan, corpus, extractor, index)
+    base = output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}"
     return PreparedRun(
         config=config,
         identity=identity,
@@ -144,8 +148,8 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
-        opener=opener_of(config.executor, config.executor_args),
-        folder=output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}",
+        opener=accepting(opener_of(config.executor, config.executor_args), config.accept_served_model),
+        folder=(fresh_run if config.fresh else newest_run)(base, identity),
     )
 
 
@@ -154,10 +158,12 @@ def _stem(model: ModelCard, corpus: Corpus) -> str:
     return f"{model.model}-{corpus.name[:40]}-"
 
 
-def _begun(model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
+def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
     """Whether there is a run that this may be going on with: which one is not known before the clips are decoded."""
+    if config.fresh:
+        return False
     if output is not None:
-        return (output / "run.json").exists()
+        return (output / "run.json").exists() or has_fresh_runs(output)
     return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
 
 
