@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -45,7 +45,8 @@ class Engine(Protocol):
     """What a backend registers: its options and how to open it.
 
     `check_ready(card)`, where it has one, raises as opening would where a package, key or server is missing, and starts
-    nothing. `addresses(card)`, where it has one, gives those of its servers. `several_clips = True` where a request may
+    nothing. `addresses(card)`, where it has one, gives those of its servers; `pinned(card)` the card
+    with the digest of its weights. `several_clips = True` where a request may
     hold some; `likelihoods = True` where it answers requests by likelihood.
     """
 
@@ -82,6 +83,13 @@ def accepting(opener: Opener, served: Sequence[str]) -> Opener:
     if not served:
         return opener
     return lambda card, tasks: opener(card.model_copy(update={"served_as": [*card.served_as, *served]}), tasks)
+
+
+def pinned(card: ModelCard) -> ModelCard:
+    """The card with the revision that its engine finds for it, where the card names none: the digest of the files in a
+    folder. Raises UserError where its engine finds no weights in a folder that it names."""
+    pin = getattr(BACKENDS.get(card.backend), "pinned", None)
+    return card if pin is None else cast(ModelCard, pin(card))
 
 
 def addresses_of(card: ModelCard) -> tuple[str, ...]:

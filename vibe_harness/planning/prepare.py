@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, accepting, check_ready, open_backend, with_overrides
+from vibe_harness.backends.protocol import Opener, accepting, check_ready, open_backend, pinned, with_overrides
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
 from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.errors import UserError
+from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.kinds.base import TaskKind, kind_of
 from vibe_harness.metrics.metric import Settings
@@ -71,7 +71,7 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
     check_accepted(config.accept_served_model)
     opener_of(config.executor, config.executor_args)
     index = CardIndex([Path(folder) for folder in config.include_path])
-    model = with_overrides(index.model(config.model), config.model_args)
+    model = pinned(with_overrides(index.model(config.model), config.model_args))
     check_modality(model, config.modality)
     if config.max_cost is not None and model.prices is None:
         raise UserError(
@@ -126,7 +126,7 @@ def _prepare(
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
     for card in engines:
-        check_ready(card)
+        _check_ready(card, default=config.extractor is None and card is not model)
     checked, bad = rows, bad_rows
     if sound:
         checked, bad = _checked(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
@@ -165,6 +165,16 @@ def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | N
     if output is not None:
         return (output / "run.json").exists() or has_fresh_runs(output)
     return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
+
+
+def _check_ready(card: ModelCard, *, default: bool) -> None:
+    """As `check_ready`. default: it is the default extractor, which its error then says."""
+    try:
+        check_ready(card)
+    except HarnessError as error:
+        if not default:
+            raise
+        raise type(error)(f"{error}. '{card.model}' is the default extractor; another: --extractor NAME") from None
 
 
 def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
