@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from vibe_harness.cli.figures import figure_words, is_beside, is_shift, named_values, published_tests
+from vibe_harness.cli.figures import figure_words, is_beside, is_shift, notes_of, number, title, value_words
 from vibe_harness.cli.output import echo, plain
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.stars import Family, family_of, tested
 from vibe_harness.report.trust import trust_columns
@@ -26,12 +27,13 @@ from vibe_harness.store.results import Results, TaskResult
 if TYPE_CHECKING:
     from rich.table import Table
 
-MOST_VALUES = 3
-"""Values told of a task, those that differ most."""
+MOST_ATTRIBUTES = 2
+"""Attributes of a task whose values are told, those that shift most clearly."""
 MOST_WARNINGS = 3
 """Warnings told of a task; `show` has all."""
 MOST_GROUPS = 6
 """Groups whose speakers are told one by one."""
+NO_SCORE = Score(metric="score", undefined="its card names no metric that has a score of the task as a whole")
 STYLES = {"shift": "bold", "not reliable": "bold red", "cannot tell": "yellow", "no score": "red"}
 """Kind of a verdict -> how its first words look where the terminal has colour. One that found no shift has no colour of
 its own: it is no proof of fairness."""
@@ -71,13 +73,7 @@ def print_summary(results: Results) -> None:
     judged, family = judge(results)
     _print_rows([_row(one) for one in judged])
     echo("")
-    lines: dict[str, list[str]] = {}  # line -> the tasks that it is said of
-    for one in judged:
-        for line in _details(results, one):
-            lines.setdefault(line, []).append(task_label(one.task))
-    for line, said_of in lines.items():
-        everywhere = len(judged) > 1 and len(said_of) == len(judged)
-        echo(line if everywhere else f"{', '.join(said_of)}: {line}")
+    _print_details({task_label(one.task): list(_details(results, one)) for one in judged})
     echo(f"Speakers: {'; '.join(_speakers(results))}")
     if family.refused:
         echo(f"p is not adjusted: {family.refused}")
@@ -86,22 +82,38 @@ def print_summary(results: Results) -> None:
         echo(f"p is adjusted over {tests} (Benjamini and Hochberg)")
 
 
+def _print_details(details: Mapping[str, Sequence[str]]) -> None:
+    """Print what qualifies the rows, by task; what is said of every task once. details: label of a task -> lines."""
+    everywhere = set.intersection(*map(set, details.values())) if len(details) > 1 else set()
+    for line in dict.fromkeys(line for lines in details.values() for line in lines if line in everywhere):
+        echo(line)
+    for label, lines in details.items():
+        own = [line for line in dict.fromkeys(lines) if line not in everywhere]
+        if len(own) == 1:
+            echo(f"{label}: {own[0]}")
+        elif own:
+            echo(f"{label}:")
+            for line in own:
+                echo(f"  {line}")
+
+
 def task_label(task: TaskResult) -> str:
     """ "story by gender"."""
     return f"{task_name(task)} by {dimension_name(task)}"
 
 
 def judge(results: Results) -> tuple[list[JudgedTask], Family]:
-    """Each task that has a score, with the one that stands for it, its verdict and its p, adjusted over the run."""
+    """Each task with the score that stands for it, its verdict and its p, adjusted over the run."""
     of_tasks = [tested(task) for task in results.tasks]
     family = family_of([score for scores in of_tasks for score in scores])
     p_values = iter(family.p_values)
     judged = []
     for task, scores in zip(results.tasks, of_tasks, strict=True):
         own = [(score, next(p_values)) for score in scores]
-        if own:
-            score, p_value = next((pair for pair in own if pair[0].p_value is not None), own[0])
-            judged.append(JudgedTask(task, score, verdict(task, score, p_value), p_value))
+        score, p_value = next(
+            (pair for pair in own if pair[0].p_value is not None), own[0] if own else (NO_SCORE, None)
+        )
+        judged.append(JudgedTask(task, score, verdict(task, score, p_value), p_value))
     return judged, family
 
 
@@ -111,7 +123,7 @@ def _row(one: JudgedTask) -> SummaryRow:
         kind=kind,
         verdict=_verdict_of_shift(kind, dimension_name(one.task)) if shift else _verdict_of_figure(kind),
         task=task_name(one.task) if shift else task_label(one.task),
-        size=_size(one.score, kind) if shift else figure_words(one.score),
+        size=_size(one.score, kind) if shift else f"{title(one.score)} {value_words(one.score)}",
         raw=_raw(one.score),
         p_value="" if one.adjusted_p is None else p_value_words(one.adjusted_p),
     )
@@ -144,19 +156,24 @@ def _size(score: Score, kind: str) -> str:
 
 def _raw(score: Score) -> str:
     """The raw score and what chance reaches; of a figure that is no shift, what it comes to by chance alone."""
-    digits = 0 if is_shift(score) else 2
-    raw = f"raw {score.value:.{digits}f}" if is_shift(score) and score.value is not None else ""
-    chance = "" if score.null_p95 is None else f"chance reaches {score.null_p95:.{digits}f}"
+    if not is_shift(score):
+        return _chance(score)
+    raw = "" if score.value is None else f"raw {score.value:.0f}"
+    chance = "" if score.null_p95 is None else f"chance reaches {score.null_p95:.0f}"
     return ", ".join(filter(None, (raw, chance)))
+
+
+def _chance(score: Score) -> str:
+    return "" if score.null_p95 is None else f"chance reaches {number(score, score.null_p95)}"
 
 
 def _details(results: Results, one: JudgedTask) -> Iterator[str]:
     """What qualifies the line of a task: values named, warnings, what speaks against its score."""
     task = one.task
-    if one.verdict.kind == "shift":
-        if values := named_values(task.scores)[:MOST_VALUES]:
-            yield "; ".join(values)
-        yield from one.verdict.notes
+    if one.verdict.kind == "shift" and is_shift(one.score):
+        yield from _values(task)
+    if one.verdict.kind == "shift" or results.also_test:
+        yield from notes_of(one.score)
     yield from task.warnings[:MOST_WARNINGS]
     if (more := len(task.warnings) - MOST_WARNINGS) > 0:
         yield f"{more} more warning{'s' if more > 1 else ''}"
@@ -168,12 +185,29 @@ def _details(results: Results, one: JudgedTask) -> Iterator[str]:
             "the extractor 'rules' reads labelled lines alone ('Occupation: nurse'); free text is read by a text "
             "model: --extractor NAME"
         )
-    yield from published_tests(one.score)
     for score in task.scores:
         if is_beside(score) and score.p_value is not None and score.p_value <= ALPHA:
-            yield f"{figure_words(score)}, {_raw(score)}, p {p_value_words(score.p_value)} (not adjusted)"
-        elif not is_shift(score) and not score.attribute and score.detail.get("by_group"):
-            yield figure_words(score, by_group=True)
+            yield f"{figure_words(score)}; {_chance(score)}, p {p_value_words(score.p_value)} (not adjusted)"
+        elif _is_told(score, beside_a_shift=is_shift(one.score)):
+            yield figure_words(score)
+
+
+def _is_told(score: Score, *, beside_a_shift: bool) -> bool:
+    """Whether a figure is told below the rows: of a task measured by figures, those that are known by group."""
+    if is_shift(score) or is_beside(score) or score.attribute or score.value is None:
+        return False
+    return beside_a_shift or bool(presentation_of(score.metric).by_group(score))
+
+
+def _values(task: TaskResult) -> list[str]:
+    """The values that the test names, of the attributes that shift most clearly."""
+    named = [(score, note) for score in task.scores if score.attribute and is_shift(score) for note in notes_of(score)]
+    clearest = sorted(named, key=lambda pair: (_p_within_task(pair[0]), -(pair[0].value or 0.0)))
+    return [note for _, note in clearest[:MOST_ATTRIBUTES]]
+
+
+def _p_within_task(score: Score) -> float:
+    return 1.0 if score.p_within_task is None else score.p_within_task
 
 
 def _speakers(results: Results) -> Iterator[str]:
