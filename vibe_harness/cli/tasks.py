@@ -118,7 +118,9 @@ def _show_checked(checked: CheckedTask) -> None:
         for finding in checked.findings:
             echo(f"  {finding}")
         return
-    echo(f"{checked.card}: nothing to mend")
+    echo(f"{checked.card}: nothing to mend. Tried:")
+    for what in checked.tried:
+        echo(f"  {what}")
     for variant, prompt in checked.prompts.items():
         echo(f"\nprompt '{variant}':\n{prompt}\n")
 
