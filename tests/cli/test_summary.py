@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vibe_harness.cli.closing import closing_lines
-from vibe_harness.cli.terminal import print_results
+from vibe_harness.cli.run_results import print_results
 from vibe_harness.metrics.metric import Metric
 from vibe_harness.metrics.presentation import Presentation
 from vibe_harness.metrics.registry import METRICS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from vibe_harness.records import Outcome, Reading
@@ -44,14 +45,18 @@ def closing_lines(results: Results, folder: Path, *, full: bool) -> Iterator[str
 
 def _failed(results: Results) -> Iterator[str]:
     """How many requests failed, came empty or were not read, and of which group more."""
-    failed = _told(results, "failed", lambda group: group.outcomes.get(Outcome.ERROR, 0))
+    failed = _told(results, "failed", partial(_ended, Outcome.ERROR))
     unread = _told(results, "could not be read by the extractor, whose call failed", _unread)
     for line in (failed, unread):
         if line:
             yield f"{line}: the same command asks again"
     for outcome, words in ((Outcome.EMPTY, "came empty"), (Outcome.BLOCKED, "were blocked by a filter")):
-        if line := _told(results, words, lambda group, outcome=outcome: group.outcomes.get(outcome, 0)):
+        if line := _told(results, words, partial(_ended, outcome)):
             yield line
+
+
+def _ended(outcome: Outcome, group: GroupCoverage) -> int:
+    return group.outcomes.get(outcome, 0)
 
 
 def _unread(group: GroupCoverage) -> int:

@@ -21,7 +21,8 @@ Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]
 
 @click.command(name="completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
+@click.pass_context
+def command(context: click.Context, shell: str) -> None:
     """Print the script that completes verbs, options and the names of models, tasks and corpora.
 
     \b
@@ -29,11 +30,9 @@ def command(shell: str) -> None:
     zsh:   echo 'eval "$(vibe-harness completion zsh)"' >> ~/.zshrc
     fish:  vibe-harness completion fish > ~/.config/fish/completions/vibe-harness.fish
     """
-    from vibe_harness.cli.main import cli
-
     made = get_completion_class(shell)
     assert made is not None  # of each of the choices
-    write(made(cli, {}, PROGRAM, VARIABLE).source())
+    write(made(context.find_root().command, {}, PROGRAM, VARIABLE).source())
 
 
 def completed(cli: click.Command) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from vibe_harness.cli.figures import (
+from vibe_harness.cli.output import echo
+from vibe_harness.cli.score_words import (
     figure_words,
     is_beside,
     is_shift,
@@ -16,7 +17,6 @@ from vibe_harness.cli.figures import (
     value_words,
     words_of,
 )
-from vibe_harness.cli.output import echo
 from vibe_harness.cli.summary import JudgedTask, judge, task_label
 from vibe_harness.metrics.presentation import ExtraColumn
 from vibe_harness.metrics.registry import presentation_of

@@ -28,8 +28,9 @@ from vibe_harness.cli.options import GroupedCommand, read_config, run_options
 def command(as_json: bool, full: bool, dry_run: bool, **options: Any) -> int:
     """Ask a model with recordings, read its answers and score how far they shift between groups."""
     from vibe_harness.cli.dry_run import show_dry_run
+    from vibe_harness.cli.run_results import print_results
     from vibe_harness.cli.stopping import UNASKED, kept_words, when_stopped
-    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
+    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json
     from vibe_harness.pipeline.run import run_all
     from vibe_harness.planning.config import RunConfig
     from vibe_harness.planning.prepare import prepare

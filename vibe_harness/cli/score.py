@@ -33,7 +33,8 @@ def command(
 ) -> int:
     """Score the run folder RUN again; the scores replace those in its results.json."""
     from vibe_harness import api
-    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
+    from vibe_harness.cli.run_results import print_results
+    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json
     from vibe_harness.store.checksums import changed_files
     from vibe_harness.store.results import to_json
     from vibe_harness.store.run_folder import RunFolder

@@ -14,7 +14,8 @@ def command(run: Path) -> int:
 
     Exit code 1 where a score is not reliable.
     """
-    from vibe_harness.cli.terminal import exit_code, print_results
+    from vibe_harness.cli.run_results import print_results
+    from vibe_harness.cli.terminal import exit_code
     from vibe_harness.store.results import read_verified_results
     from vibe_harness.store.run_folder import RunFolder
 

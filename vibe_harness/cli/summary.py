@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from vibe_harness.cli.figures import figure_words, is_beside, is_shift, notes_of, number, title, value_words
 from vibe_harness.cli.output import echo, plain
+from vibe_harness.cli.score_words import figure_words, is_beside, is_shift, notes_of, number, title, value_words
 from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.stars import Family, family_of, tested
@@ -168,12 +168,22 @@ def _chance(score: Score) -> str:
 
 
 def _details(results: Results, one: JudgedTask) -> Iterator[str]:
-    """What qualifies the line of a task: values named, warnings, what speaks against its score."""
+    """What qualifies the line of a task: values named, what speaks against its score, and its other figures."""
     task = one.task
     if one.verdict.kind == "shift" and is_shift(one.score):
         yield from _values(task)
     if one.verdict.kind == "shift" or results.also_test:
         yield from notes_of(one.score)
+    yield from _doubts(results, task)
+    for score in task.scores:
+        if is_beside(score) and score.p_value is not None and score.p_value <= ALPHA:
+            yield f"{figure_words(score)}; {_chance(score)}, p {p_value_words(score.p_value)} (not adjusted)"
+        elif _is_told(score, beside_a_shift=is_shift(one.score)):
+            yield figure_words(score)
+
+
+def _doubts(results: Results, task: TaskResult) -> Iterator[str]:
+    """Warnings, and what else speaks against the scores of a task."""
     yield from task.warnings[:MOST_WARNINGS]
     if (more := len(task.warnings) - MOST_WARNINGS) > 0:
         yield f"{more} more warning{'s' if more > 1 else ''}"
@@ -185,11 +195,6 @@ def _details(results: Results, one: JudgedTask) -> Iterator[str]:
             "the extractor 'rules' reads labelled lines alone ('Occupation: nurse'); free text is read by a text "
             "model: --extractor NAME"
         )
-    for score in task.scores:
-        if is_beside(score) and score.p_value is not None and score.p_value <= ALPHA:
-            yield f"{figure_words(score)}; {_chance(score)}, p {p_value_words(score.p_value)} (not adjusted)"
-        elif _is_told(score, beside_a_shift=is_shift(one.score)):
-            yield figure_words(score)
 
 
 def _is_told(score: Score, *, beside_a_shift: bool) -> bool:

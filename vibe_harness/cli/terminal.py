@@ -1,4 +1,4 @@
-"""What a person sees: progress on standard error, results and tables on standard output."""
+"""What a person sees: progress on standard error, tables on standard output."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.cli.output import StandardError, echo, plain, write
@@ -45,23 +44,6 @@ def print_json(data: Sequence[Mapping[str, Any]]) -> None:
 def exit_code(results: Sequence[Results]) -> int:
     """0, or 1 where a score is not reliable."""
     return 0 if all(one.reliable for one in results) else 1
-
-
-def print_results(results: Results, folder: Path, *, full: bool = False) -> None:
-    """Print what a run found: verdicts first; every figure too if `full`. The last lines: what failed, and where the
-    rest is."""
-    from vibe_harness.cli.closing import closing_lines, run_lines
-    from vibe_harness.cli.full_table import print_full
-    from vibe_harness.cli.summary import print_summary
-
-    simulated = " (SIMULATED: not a real model)" if results.simulated else ""
-    synthetic = " (synthetic speech)" if results.corpus_synthetic else ""
-    echo(f"{results.model}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}\n")
-    print_summary(results)
-    if full:
-        print_full(results)
-    for line in (*run_lines(results), *closing_lines(results, folder, full=full)):
-        echo(line)
 
 
 def print_table(headings: list[str], rows: list[list[str]]) -> None:
