@@ -151,3 +151,20 @@ def test_bash_itself_completes_a_name_behind_a_comma(quick: QuickCommand) -> Non
     )
     done = subprocess.run(["bash", "-c", typed], cwd=quick.folder, capture_output=True, text=True, check=False)
     assert done.stdout == "story,advisory\n", done.stderr
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
+def test_fish_itself_completes_a_name_behind_a_comma(quick: QuickCommand) -> None:
+    (quick.folder / "script").write_text(quick("completion", "fish", check=0).stdout, encoding="utf-8")
+    (quick.folder / "vibe-harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m vibe_harness "$@"\n')
+    (quick.folder / "vibe-harness").chmod(0o755)
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", "source script; complete -C 'vibe-harness --tasks story,adv'"],
+        cwd=quick.folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PATH": f"{quick.folder}{os.pathsep}{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.stdout == "story,advisory\n", done.stderr
+
+
+def test_the_script_of_fish_keeps_what_stands_behind_a_comma(quick: QuickCommand) -> None:
+    assert 'string split --max 1 "," $completion' in quick("completion", "fish", check=0).stdout

@@ -32,7 +32,9 @@ def command(context: click.Context, shell: str) -> None:
     """
     made = get_completion_class(shell)
     assert made is not None  # of each of the choices
-    write(made(context.find_root().command, {}, PROGRAM, VARIABLE).source())
+    script = made(context.find_root().command, {}, PROGRAM, VARIABLE).source()
+    # fish splits "plain,story,advisory" at every comma by click's script, and so completes no name behind one
+    write(script.replace('string split "," $completion', 'string split --max 1 "," $completion'))
 
 
 def completed(cli: click.Command) -> int | None:
