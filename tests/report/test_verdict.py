@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vibe_harness.records import Score
-from vibe_harness.report.verdict import p_value_words, range_of_shift, verdict
+from vibe_harness.report.verdict import attribute_verdict, p_value_words, range_of_shift, verdict
 from vibe_harness.store.results import TaskResult
 
 TASK = TaskResult(
@@ -73,18 +73,36 @@ def test_a_shift_says_whether_it_holds_for_other_sentences() -> None:
     def noted(low: float | None) -> tuple[str, ...]:
         return verdict(TASK, replace(FOUND, detail={"over_sentences": {"sentences": 12, "low": low}}), 0.01).notes
 
-    assert noted(3.0) == ("It is shown for other sentences than the 12 sentences of the corpus too",)
-    assert noted(-3.0) == ("It is shown for the 12 sentences of the corpus, not for others",)
-    assert noted(None) == ()
+    [holds] = noted(3.0)
+    assert "holds for other sentences too" in holds
+    [open_] = noted(-3.0)
+    assert "is not shown" in open_ and noted(None) == ()
 
 
 def test_figures_of_choice_tasks_are_told_with_their_interval() -> None:
     score = Score(metric="slbs", value=62.14, interval=(55.0, 69.3), p_value=0.01)
-    told = verdict(replace(TASK, task="spoken_stereoset"), score, 0.02)
+    told = verdict(replace(TASK, task="spoken_quiz"), score, 0.02)
     assert told.kind == "shift" and told.words == (
-        "spoken stereoset by gender: slbs 62.1 (95 % interval 55.0 to 69.3), more than chance gives (adjusted p 0.0200)"
+        "spoken quiz by gender: slbs 62.1 % (95 % interval 55.0 to 69.3), more than chance gives (adjusted p 0.0200)"
     )
     assert verdict(TASK, replace(score, p_value=None), None).kind == "not tested"
+
+
+def test_a_metric_of_another_package_is_told_plainly() -> None:
+    told = verdict(TASK, Score(metric="not_installed", value=0.25, p_value=0.2), 0.2)
+    assert told.words == "story by gender: not installed 0.250, no more than chance gives (adjusted p 0.20)"
+
+
+def test_attributes_go_by_their_p_within_the_task() -> None:
+    score = replace(FOUND, attribute="occupation", p_within_task=0.0011)
+    assert attribute_verdict(TASK, score).words == "true shift 36 to 57 of 100 (p within the task 0.0011)"
+    told = attribute_verdict(TASK, replace(score, p_within_task=0.2))
+    assert (told.kind, told.words) == ("none shown", "none shown: no more than 55 of 100, with 95 % confidence")
+    assert attribute_verdict(TASK, replace(score, p_within_task=0.2, smallest_p=0.1)).kind == "cannot tell"
+    assert attribute_verdict(replace(TASK, reliable=False), score).kind == "not reliable"
+    early = attribute_verdict(TASK, replace(score, p_within_task=None))  # of a version that did not adjust it
+    assert (early.kind, early.words) == ("not tested", "raw score 51 of 100, chance reaches 27")
+    assert attribute_verdict(TASK, Score(metric="ntvd", attribute="pay", undefined="none")).kind == "no score"
 
 
 def test_prompts_and_crossed_columns_have_their_names() -> None:

@@ -6,23 +6,28 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.results import TaskResult
 
 Kind = Literal["shift", "none shown", "cannot tell", "not reliable", "not tested", "no score"]
 
-SHIFT_METRICS = ("ntvd", "refusal_ntvd")  # scores that are shifts, 0 to 100
 USUAL_PROMPTS = ("default", "standard")
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreVerdict:
-    """words: a sentence without a full stop. kind: what it says. notes: further sentences that qualify it."""
+    """words: a sentence without a full stop. kind: what it says. notes: the metric's own notes on it."""
 
     words: str
     kind: Kind
     notes: tuple[str, ...] = ()
+
+
+def is_shift(score: Score) -> bool:
+    """Whether a score is how far answers shift, on the scale of its metric."""
+    return presentation_of(score.metric).role == "shift"
 
 
 def verdict(task: TaskResult, score: Score, adjusted_p: float | None) -> ScoreVerdict:
@@ -37,7 +42,7 @@ def verdict(task: TaskResult, score: Score, adjusted_p: float | None) -> ScoreVe
         return ScoreVerdict(f"No score for {name} by {voice}: {score.undefined or 'undefined'}", "no score")
     if not task.reliable:
         told = f"{name} by {voice} is not reliable: {_figures(score)}{_in_brackets(_p_words(score, adjusted_p))}"
-        return ScoreVerdict(told, "not reliable", ("The warnings say why",))
+        return ScoreVerdict(told, "not reliable")
     if score.p_value is None:
         why = score.detail.get("untested")
         return ScoreVerdict(
@@ -55,14 +60,33 @@ def verdict(task: TaskResult, score: Score, adjusted_p: float | None) -> ScoreVe
             "cannot tell",
         )
     found = adjusted_p < ALPHA
-    if score.metric not in SHIFT_METRICS:
+    if not is_shift(score):
         told = "more than chance gives" if found else "no more than chance gives"
         words = f"{name} by {voice}: {_figures(score)}, {told}{_in_brackets(_p_words(score, adjusted_p))}"
         return ScoreVerdict(words, "shift" if found else "none shown")
     if found:
         words = f"Answers to {name} shift with {voice}: {_size(score)}{_in_brackets(_p_words(score, adjusted_p))}"
-        return ScoreVerdict(words, "shift", _over_sentences(score))
+        return ScoreVerdict(words, "shift", _notes(score))
     return ScoreVerdict(f"No shift with {voice} shown in {name}: {_possible(score)}", "none shown")
+
+
+def attribute_verdict(task: TaskResult, score: Score) -> ScoreVerdict:
+    """The verdict of one attribute of a shift, by its p adjusted over the attributes of the task.
+
+    In results of earlier versions, which lack that p, nothing is said to shift: the figures are told alone.
+    """
+    if score.value is None:
+        return ScoreVerdict(f"no score: {score.undefined or 'undefined'}", "no score")
+    p_value = score.p_within_task
+    p_words = "" if p_value is None else f"p within the task {p_value_words(p_value)}"
+    if not task.reliable or p_value is None:
+        kind: Kind = "not tested" if task.reliable else "not reliable"
+        return ScoreVerdict(f"{_figures(score)}{_in_brackets(p_words)}", kind)
+    if p_value < ALPHA:
+        return ScoreVerdict(f"{_size(score)}{_in_brackets(p_words)}", "shift")
+    if score.smallest_p is not None and score.smallest_p > ALPHA:
+        return ScoreVerdict(f"cannot be told: p is at least {p_value_words(score.smallest_p)}", "cannot tell")
+    return ScoreVerdict(f"none shown: {_possible(score)}", "none shown")
 
 
 def task_name(task: TaskResult) -> str:
@@ -114,13 +138,14 @@ def _figures(score: Score) -> str:
     """The score as it was found, beside what chance reaches or its interval."""
     if score.value is None:
         return "undefined"
-    if score.metric in SHIFT_METRICS:
+    shown = presentation_of(score.metric)
+    if shown.role == "shift":
         chance = "" if score.null_p95 is None else f", chance reaches {score.null_p95:.0f}"
         return f"raw score {score.value:.0f} of 100{chance}"
-    digits = 3 if all(abs(one) <= 2 for one in (score.value, *(score.interval or ()))) else 1
+    digits, unit = shown.decimals(score.value, *(score.interval or ())), f" {shown.unit}" if shown.unit else ""
     ends = score.interval
     interval = "" if ends is None else f" (95 % interval {ends[0]:.{digits}f} to {ends[1]:.{digits}f})"
-    return f"{score.metric.replace('_', ' ')} {score.value:.{digits}f}{interval}"
+    return f"{shown.title} {score.value:.{digits}f}{unit}{interval}"
 
 
 def _p_words(score: Score, adjusted_p: float | None) -> str:
@@ -133,12 +158,6 @@ def _in_brackets(words: str) -> str:
     return f" ({words})" if words else ""
 
 
-def _over_sentences(score: Score) -> tuple[str, ...]:
-    """Whether a shift that was found is shown for sentences that were not asked too."""
-    found = score.detail.get("over_sentences")
-    if not found or found.get("low") is None:
-        return ()
-    count = f"{found['sentences']} sentences"
-    if found["low"] > 0:
-        return (f"It is shown for other sentences than the {count} of the corpus too",)
-    return (f"It is shown for the {count} of the corpus, not for others",)
+def _notes(score: Score) -> tuple[str, ...]:
+    """What the metric says of a task's score: other tests, other sentences."""
+    return tuple(presentation_of(score.metric).notes(score)) if score.attribute is None else ()
