@@ -189,6 +189,7 @@ class Extraction:
     refused: bool = False  # the response declines the task and gives no value
     text: str = ""  # the extractor's own answer
     error: str | None = None  # why the call failed or its answer could not be parsed
+    served_model: str | None = None  # of an extractor model: its name and version as the engine reported it
 
 
 @dataclass(frozen=True, slots=True)

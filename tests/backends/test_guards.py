@@ -116,7 +116,8 @@ def test_another_served_model_stops_the_run() -> None:
             got.extend(enforce_limits(engine, (ask(i) for i in range(100)), Budget()))
         engine.close()
         with pytest.raises(EngineError, match="changed from 'before' to 'loopback"):
-            engine = OpenAIEngine(model_card(server.url), [])
+            card = model_card(server.url).model_copy(update={"served_as": ["loopback-next"]})
+            engine = OpenAIEngine(card, [])
             list(enforce_limits(engine, [ask(1)], Budget(), served="before"))
         engine.close()
     assert {response.served_model for response in got} <= {"loopback"}

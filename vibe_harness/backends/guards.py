@@ -110,7 +110,7 @@ def enforce_limits(
             if response.served_model != served:
                 raise EngineError(
                     f"the server's model changed from '{served}' to '{response.served_model}' in mid-run: two models' "
-                    "answers are never put together. Start a new run with --output-path"
+                    "answers are never put together. --fresh starts a new run beside this one"
                 )
         yield response
     if over:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -45,8 +45,9 @@ class Engine(Protocol):
     """What a backend registers: its options and how to open it.
 
     `check_ready(card)`, where it has one, raises as opening would where a package, key or server is missing, and starts
-    nothing. `several_clips = True` where a request may hold some; `likelihoods = True` where it answers requests by
-    likelihood.
+    nothing. `addresses(card)`, where it has one, gives those of its servers; `pinned(card)` the card
+    with the digest of its weights. `several_clips = True` where a request may
+    hold some; `likelihoods = True` where it answers requests by likelihood.
     """
 
     Arguments: type[Options]  # can change an answer: part of every response's key
@@ -75,6 +76,26 @@ Opener = Callable[[ModelCard, Sequence[Task]], Backend]
 def open_backend(card: ModelCard, tasks: Sequence[Task]) -> Backend:
     """The card's engine, started; closed by whoever opened it. Raises UserError or EngineError."""
     return BACKENDS.get(card.backend)(card, tasks)
+
+
+def accepting(opener: Opener, served: Sequence[str]) -> Opener:
+    """The opener, whose engines also take these names for that of their model in replies."""
+    if not served:
+        return opener
+    return lambda card, tasks: opener(card.model_copy(update={"served_as": [*card.served_as, *served]}), tasks)
+
+
+def pinned(card: ModelCard) -> ModelCard:
+    """The card with the revision that its engine finds for it, where the card names none: the digest of the files in a
+    folder. Raises UserError where its engine finds no weights in a folder that it names."""
+    pin = getattr(BACKENDS.get(card.backend), "pinned", None)
+    return card if pin is None else cast(ModelCard, pin(card))
+
+
+def addresses_of(card: ModelCard) -> tuple[str, ...]:
+    """The addresses of the servers that a card names; none where its engine runs on the machine itself."""
+    found = getattr(BACKENDS.get(card.backend), "addresses", None)
+    return () if found is None else tuple(found(card))
 
 
 def check_ready(card: ModelCard) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -94,6 +95,13 @@ class Task:
             name: AttributeText(spec.values, spec.up_to, spec.label, spec.description)
             for name, spec in self.card.extraction.attributes.items()
         }
+
+
+def _name_of(hub_id: str) -> str:
+    """The name of the card of a model on the hub, "org--name", or in a folder, "run-3--checkpoint-500"."""
+    path = Path(hub_id).expanduser()
+    parts = path.resolve().parts[-2:] if path.is_dir() else hub_id.strip("/").split("/")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts)).strip("-._")[-100:] or "model"
 
 
 def _check_kind(card: TaskCard) -> None:
@@ -234,10 +242,11 @@ class CardIndex:
         """Load the model card with this name, or from this file.
 
         'hf:ORG/NAME' and 'vllm:ORG/NAME' create a card without a layout: the model's chat template formats the prompt.
+        So do 'hf:FOLDER' and 'vllm:FOLDER', whose model is named after the folder and the one that it is in.
         """
         engine, _, hub_id = name.partition(":")
         if engine in ENGINES and hub_id.strip("/"):
-            return ModelCard(model=hub_id.strip("/").replace("/", "--"), backend=engine, id=hub_id)
+            return ModelCard(model=_name_of(hub_id), backend=engine, id=hub_id)
         if name.endswith((".yaml", ".yml")):
             path = Path(name)
         else:

@@ -61,11 +61,11 @@ def check_model(name: str, model_args: dict[str, Any], task: str, include_path: 
     Loads the model's processor where transformers is installed, but no weights, and says what it could not look at.
     """
     from vibe_harness.backends.preview import preview
-    from vibe_harness.backends.protocol import with_overrides
+    from vibe_harness.backends.protocol import pinned, with_overrides
     from vibe_harness.cards.loading import CardIndex
 
     index = CardIndex(include_path)
-    card = with_overrides(index.model(name), model_args)
+    card = pinned(with_overrides(index.model(name), model_args))
     (asked,) = index.tasks([task])
     longest = (
         "any length" if card.max_seconds is None else f"up to {card.max_seconds:g} s, longer ones: {card.long_clips}"

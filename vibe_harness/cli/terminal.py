@@ -35,6 +35,10 @@ class TerminalProgress(Progress):
 
             yield tick
 
+    def note(self, line: str) -> None:
+        """Print a line to standard error, where it stands beside no result."""
+        StandardError().write(plain(line) + "\n")
+
 
 def print_json(data: Sequence[Mapping[str, Any]]) -> None:
     """Print what a program reads: one object, or an array of them where a run took several corpora."""

@@ -20,6 +20,16 @@ from vibe_harness.records import AnswerBy, CheckedClip, Clip
 SHOWN = 20  # errors listed in a message; the rest is counted
 
 
+def check_accepted(names: Sequence[str]) -> None:
+    """Raise UserError if a name given with --accept-served-model is no whole name."""
+    for name in names:
+        if any(wild in name for wild in "*?[]"):
+            raise UserError(
+                f"--accept-served-model {name}: write the whole name that the server gives, without wildcards, which "
+                "served_as on the card may have"
+            )
+
+
 def check_modality(model: ModelCard, modality: Modality) -> None:
     """Raise UserError if the model does not support the modality."""
     if modality != "transcript" and not model.audio:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from vibe_harness.cards.schema import TaskCard
+from vibe_harness.cards.served_names import is_served_as
 from vibe_harness.corpora.group_names import check_group_names
 from vibe_harness.corpora.sampling import check_dimension
 from vibe_harness.errors import HarnessError, UserError
@@ -32,7 +33,9 @@ from vibe_harness.scoring.reliability import (
 )
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.atomic_files import atomic_write
-from vibe_harness.store.engines import batch_checks, hearing_answers
+from vibe_harness.store.engines import batch_checks, engine_starts, hearing_answers
+from vibe_harness.store.extractions import extractor_served_model
+from vibe_harness.store.responses import served_model
 from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.store.run_tables import SCORED, column_names, rows_of
@@ -90,6 +93,7 @@ def score_run(
             tick(1)
     if keep_traces:
         _write_traces(folder, traces)
+    served = served_model(folder.responses)
     return Results(
         format=FORMAT,
         model=record.model.model,
@@ -101,6 +105,9 @@ def score_run(
         permutations=settings.permutations,
         seed=settings.seed,
         also_test=settings.also_test,
+        served_model=served,
+        served_as_asked=_as_asked(folder, record, served),
+        extractor_served_model=extractor_served_model(folder.extractions),
         modality=record.modality,
         answer_by=record.answer_by,
         hearing_check=_hearing(folder, record),
@@ -127,6 +134,13 @@ def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Setti
     parts = parts_of(dimension)
     strata = tuple(column for column in record.strata if column not in parts)
     return replace(settings, speaker_strata=strata_for(dimension, record.speaker_strata), strata=strata)
+
+
+def _as_asked(folder: RunFolder, record: RunRecord, served: str | None) -> bool | None:
+    """Whether a server gave its model the name that is on the card; None where there was no server, or no name."""
+    if served is None or not any(start.addresses for start in engine_starts(folder.engines, "model")):
+        return None
+    return is_served_as(record.model.id, served, record.model.served_as)
 
 
 def _batch_check(folder: RunFolder) -> BatchCheck | None:

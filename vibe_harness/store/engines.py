@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -22,6 +22,15 @@ class EngineEntry:
 
     role: str
     fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStart:
+    """An engine that a run started. addresses: of its servers; none where the engine ran on the machine itself."""
+
+    addresses: tuple[str, ...]
+    time: float | None  # seconds since 1970
+    checkpoint: str | None  # what a server said that it has loaded, where it says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,20 @@ def append_engine(path: Path, role: str, fields: Mapping[str, Any]) -> None:
 def read_engines(path: Path) -> Iterator[EngineEntry]:
     """Every entry, in order. Raises UserError as `read_journal` does."""
     return read_journal(path, decode_engine)
+
+
+def engine_starts(path: Path, role: Literal["model", "extractor"]) -> list[EngineStart]:
+    """Every start of an engine in that role, in order. Raises UserError as `read_journal` does."""
+    return [_start(entry.fields) for entry in read_engines(path) if entry.role == role]
+
+
+def _start(fields: Mapping[str, Any]) -> EngineStart:
+    server, time, checkpoint = (fields.get(name) for name in ("server", "time", "checkpoint"))
+    return EngineStart(
+        tuple(server.split(", ")) if isinstance(server, str) else (),
+        float(time) if isinstance(time, int | float) else None,
+        checkpoint if isinstance(checkpoint, str) else None,
+    )
 
 
 def hearing_answers(path: Path) -> dict[str, str] | None:

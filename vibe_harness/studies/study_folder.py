@@ -183,12 +183,14 @@ def run_cells(
     executor: str = "local",
     executor_args: Mapping[str, Any] = MappingProxyType({}),
     trust_remote_code: bool = False,
+    same_model: bool = False,
 ) -> None:
     """Run what is missing: all is asked first, model by model; then all is read and scored. Each model is loaded once.
 
     A cell that fails is noted in the study's folder, and the others go on. executor, executor_args: where engines run,
-    which each machine says for itself. trust_remote_code: the person's own word, which no study file can give. Raises
-    UserError for an executor or an argument of it that does not exist.
+    which each machine says for itself. trust_remote_code: the person's own word, which no study file can give.
+    same_model: likewise, that servers at other addresses have the same models. Raises UserError for an executor or an
+    argument of it that does not exist.
     """
     opener_of(executor, executor_args)
     kept.begin()
@@ -208,6 +210,7 @@ def run_cells(
                     executor=executor,
                     executor_args=executor_args,
                     trust_remote_code=trust_remote_code,
+                    same_model=same_model,
                 )
                 [prepared] = prepare(config, progress)
                 with open_run(prepared) as work:
