@@ -9,7 +9,6 @@ from vibe_harness.cli.output import echo
 from vibe_harness.cli.score_words import (
     figure_words,
     is_beside,
-    is_shift,
     notes_of,
     number,
     range_words,
@@ -23,7 +22,7 @@ from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.html import counted, no_intervals
 from vibe_harness.report.trust import trust_columns
-from vibe_harness.report.verdict import p_value_words
+from vibe_harness.report.verdict import is_shift, p_value_words
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.results import Results
 

@@ -21,6 +21,7 @@ EXAMPLES = {
     "max_cost": "--max-cost 5",
     "include_path": "--include-path my-cards",
     "output_path": "--output-path runs/first",
+    "fresh": "--fresh",
 }
 """Option of a run -> how it is typed, of those that the first help shows."""
 

@@ -11,11 +11,6 @@ MOST_GROUPS = 6
 """Groups whose figures are told one by one; of more the lowest and the highest."""
 
 
-def is_shift(score: Score) -> bool:
-    """Whether a score is the shift that its task is measured by."""
-    return presentation_of(score.metric).role == "shift"
-
-
 def is_beside(score: Score) -> bool:
     """Whether a score is a remark on a task."""
     return presentation_of(score.metric).role == "beside"

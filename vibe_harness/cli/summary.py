@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from vibe_harness.cli.output import echo, plain
-from vibe_harness.cli.score_words import figure_words, is_beside, is_shift, notes_of, number, title, value_words
+from vibe_harness.cli.score_words import figure_words, is_beside, notes_of, number, title, value_words
 from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.stars import Family, family_of, tested
@@ -16,6 +16,7 @@ from vibe_harness.report.trust import trust_columns
 from vibe_harness.report.verdict import (
     ScoreVerdict,
     dimension_name,
+    is_shift,
     p_value_words,
     range_of_shift,
     task_name,
