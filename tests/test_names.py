@@ -38,8 +38,6 @@ TOO_COMPLEX = {
     "cli/compare.py:command",
     "cli/options.py:read_config",
     "cli/study.py:command",
-    "cli/terminal.py:_beside",
-    "cli/terminal.py:print_results",
     "cli/validate_extraction.py:_print",
     "corpora/audio/container.py:_of_chunks",
     "corpora/audio/decode.py:_decode_open",
