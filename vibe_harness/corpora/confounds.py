@@ -36,23 +36,33 @@ QUALITIES: Mapping[str, Callable[[CheckedAudio], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Confound:
-    """One property of the recordings, compared between the groups of a dimension, a speaker counting once."""
+    """One property of the recordings, or of what is said in them, compared between the groups of a dimension."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)  # the words below each field stand in schemas
 
     dimension: str
+    """What the groups are groups of: gender, accent."""
     feature: str
-    by_group: Mapping[str, str]  # group -> mean over its speakers, or the values of its speakers with their shares
-    measure: str  # "d": largest difference of two groups' means in pooled standard deviations; "V": Cramér's V
-    effect: float | None  # None where speakers of one group are all alike, so that there is no deviation to count in
-    between: str  # which groups differ most
-    p_value: float | None  # Kruskal-Wallis over speakers, or chi-squared; None where nothing could be compared
-    warned: bool
+    """The property: "loudness, dBFS", "sample rate", or the name of a column of the manifest."""
+    about: Literal["recording", "content"]
+    """What it is a property of."""
+    by_group: Mapping[str, str]
+    """Group -> mean over its speakers, or the values of its speakers with their shares."""
+    measure: Literal["d", "V"]
+    """"d": largest difference of two groups' means in pooled standard deviations; "V": Cramér's V."""
+    effect: float | None
+    """null where speakers of one group are all alike, so that there is no deviation to count in."""
+    between: str
+    """Which groups differ most."""
+    p_value: float | None
+    """Kruskal-Wallis over speakers, or chi-squared; null where nothing could be compared."""
+    sentence: str
+    """The difference in words, where it is large enough to be warned of; empty otherwise."""
 
-    def sentence(self) -> str:
-        """The warning in words."""
-        return (
-            f"{self.dimension} groups differ in {self.feature.partition(',')[0]} ({self.groups()}; {self.size()}, "
-            f"p = {self.p_value:.3f}): a model may answer to the recording and not to the voice"
-        )
+    @property
+    def warned(self) -> bool:
+        """Whether the groups differ so far that a model may answer to this property."""
+        return bool(self.sentence)
 
     def groups(self) -> str:
         """Each group with its value."""
@@ -60,9 +70,7 @@ class Confound:
 
     def size(self) -> str:
         """The effect in words."""
-        if self.p_value is None:
-            return f"fewer than {FEWEST} speakers a group"
-        return "no spread within groups" if self.effect is None else f"{self.measure} {self.effect:.2f}"
+        return _size(self.measure, self.effect, self.p_value)
 
     def chance(self) -> str:
         """The p-value as it is printed."""
