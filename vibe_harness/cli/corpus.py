@@ -15,10 +15,10 @@ from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
     from vibe_harness.corpora.audio.check import Checked
-    from vibe_harness.corpora.audio.decode import CheckedAudio
     from vibe_harness.corpora.confounds import Confound
     from vibe_harness.corpora.importers.base import LeftOut
     from vibe_harness.corpora.manifest import Corpus
+    from vibe_harness.records import CheckedAudio
 
 
 @click.group(name="corpus")
@@ -270,4 +270,4 @@ def _print_confounds(compared: Sequence[Confound]) -> None:
 def _print_warnings(compared: Sequence[Confound]) -> None:
     for one in compared:
         if one.warned:
-            echo(f"warning: {one.sentence()}")
+            echo(f"warning: {one.sentence}")

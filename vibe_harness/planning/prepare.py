@@ -13,7 +13,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
@@ -33,7 +33,7 @@ from vibe_harness.planning.preflight_checks import (
     check_runs_no_code,
 )
 from vibe_harness.progress import Progress
-from vibe_harness.records import CheckedClip, Clip, group_in
+from vibe_harness.records import CheckedAudio, CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
 from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
 from vibe_harness.store.run_tables import clips_digest
@@ -282,7 +282,7 @@ def _checked(
         raise UserError(f"{faults}\nCorrect them, or leave them out with --skip-bad-clips" if not skip else faults)
     paths = _paths(corpus, clips)
     checked = [
-        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s)
+        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s, audio=result)
         for clip, result in results
         if isinstance(result, CheckedAudio)
     ]
