@@ -9,7 +9,7 @@ import unicodedata
 # German, French, Spanish, Portuguese, Italian, Dutch, Scandinavian, Polish, Czech, Russian, Ukrainian, Greek, Turkish,
 # Arabic, Persian, Hebrew, Hindi, Bengali, Chinese, Japanese, Korean, Indonesian, Vietnamese, Thai, Finnish.
 _PAIRS = (
-    (r"\b(?:no|not|cannot|nothing|none|without|unable|any)\b|n['’]t\b",
+    (r"\b(?:no|not|cannot|nothing|none|without|unable)\b|n['’]t\b",
      r"\b(?:hear|heard|hearing|audible|audio|sounds?|recordings?|listen\w*|speech|spoken|voices?|transcribe)\b"),
     (r"\b(?:nicht|nichts|kein\w*|ohne)\b", r"\b(?:hör\w*|gehört|audio\w*|aufnahme|ton|geräusch\w*|gesproch\w*)\b"),
     (r"\b(?:pas|rien|aucune?|sans|impossible)\b",

@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-# Scripts that are written without spaces, or with spaces that writers set as they like: a letter counts as a word there.
+# Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean are written without spaces, or with spaces as writers like: a
+# letter counts as a word there.
 _LETTER_BY_LETTER = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
 )

@@ -27,6 +27,7 @@ from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import (
     check_answer_by,
     check_excludes,
+    check_hearing_question,
     check_metrics,
     check_modality,
     check_rows,
@@ -117,6 +118,8 @@ def _prepare(
         clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
     check_groups(corpus, tasks, dimensions, clips)
+    if sound and config.hearing_check:
+        check_hearing_question(model, dimensions, clips)
     if not sound:
         _check_words(corpus, clips)
     as_written = _unopened(corpus, clips)

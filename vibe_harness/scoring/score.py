@@ -32,8 +32,16 @@ from vibe_harness.scoring.reliability import (
 )
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.atomic_files import atomic_write
-from vibe_harness.store.engines import batch_checks, hearing_answers
-from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
+from vibe_harness.store.engines import batch_checks, passed_hearing_check
+from vibe_harness.store.results import (
+    FORMAT,
+    BatchCheck,
+    HearingResult,
+    Results,
+    TaskResult,
+    VariantSummary,
+    read_results,
+)
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
 from vibe_harness.store.run_tables import SCORED, column_names, read_clips, read_measured, rows_of
 
@@ -106,6 +114,7 @@ def score_run(
         modality=record.modality,
         answer_by=record.answer_by,
         hearing_check=_hearing(folder, record),
+        hearing=_hearing_result(folder),
         batch_check=_batch_check(folder),
         bad_clips=record.bad_clips,
         long_clips=record.long_clips,
@@ -157,7 +166,14 @@ def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left ou
         return "simulated"
     if record.modality == "transcript":
         return "no audio"
-    return "left out" if hearing_answers(folder.engines) is None else "passed"
+    return "left out" if passed_hearing_check(folder.engines) is None else "passed"
+
+
+def _hearing_result(folder: RunFolder) -> HearingResult | None:
+    check = passed_hearing_check(folder.engines)
+    if check is None or check.by is None:
+        return None
+    return HearingResult(by=check.by, clips=check.clips, right=check.right, error_rate=check.error_rate)
 
 
 def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:

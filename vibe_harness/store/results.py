@@ -15,6 +15,7 @@ from vibe_harness.modality import Modality
 from vibe_harness.records import AnswerBy, Reading, Score
 from vibe_harness.store.atomic_files import read_document, write_json
 from vibe_harness.store.checksums import check_sums, write_sums
+from vibe_harness.store.engines import HearingEvidence
 from vibe_harness.store.run_folder import RunFolder
 
 FORMAT = 1
@@ -182,11 +183,6 @@ class BatchCheck:
     """Requests that were repeated."""
     different: int
     """How many of them got another answer; engines.jsonl has both texts."""
-
-
-HearingEvidence = Literal["transcripts", "question", "other clips", "silence"]
-"""What showed that a model hears: its transcriptions match the corpus's texts; its answers to the question on its card
-match the words that are spoken; its answers to clips differ from each other; they differ from its answer to silence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
