@@ -209,7 +209,7 @@ def run_cells(
                     executor_args=executor_args,
                     trust_remote_code=trust_remote_code,
                 )
-                [prepared] = prepare(config, progress)
+                [prepared] = prepare(config, progress, to_run=True)
                 with open_run(prepared) as work:
                     stage(work)
                 kept.note(cell, None)
