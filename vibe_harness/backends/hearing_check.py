@@ -140,22 +140,16 @@ def _check_allowed(card: ModelCard, allowed: Sequence[str], answers: Sequence[_A
 
 
 def _by_transcripts(card: ModelCard, heard: Sequence[_Answer], unheard: _Answer) -> HearingAnswers:
-    errors = [_errors(answer, words_of(answer.clip.text or "")) for answer in heard]
-    texts = {tuple(words_of(answer.clip.text or "")) for answer in heard}
-    right = {
-        answer.clip.id: tuple(words_of(answer.clip.text or ""))
-        for answer, error in zip(heard, errors, strict=True)
-        if error <= MOST_ERRORS and error <= min(_errors(answer, text) for text in texts)
-    }
-    if len(right) < len(heard) / 2 or len(set(right.values())) < min(2, len(texts)):
-        worst = max(range(len(heard)), key=errors.__getitem__)
-        raise EngineError(
-            f"'{card.model}' does not hear, or cannot write down what it hears: it wrote down {len(right)} of "
-            f"{len(heard)} clips (word error rates {', '.join(f'{error:.2f}' for error in errors)}; at most "
-            f"{MOST_ERRORS} is right); for {heard[worst].clip.id} {heard[worst].text.strip()[:80]!r}, where "
-            f"{(heard[worst].clip.text or '')[:80]!r} is said. A model that hears and cannot transcribe names a "
-            f"question on its card (hearing_check); {RUN_ALL_THE_SAME}"
-        )
+    said = [tuple(words_of(answer.clip.text or "")) for answer in heard]
+    errors = [_errors(answer, text) for answer, text in zip(heard, said, strict=True)]
+    texts = set(said)
+    right = [
+        text
+        for answer, text, error in zip(heard, said, errors, strict=True)
+        if error <= min(MOST_ERRORS, *(_errors(answer, other) for other in texts))
+    ]
+    if len(right) < len(heard) / 2 or len(set(right)) < min(2, len(texts)):
+        raise EngineError(_wrong_words(card, heard, errors, len(right)))
     if any(_errors(unheard, text) <= MOST_ERRORS for text in texts):
         raise EngineError(
             f"'{card.model}' writes down what is said in a clip for silence too ({unheard.text.strip()[:80]!r}): it "
@@ -163,6 +157,16 @@ def _by_transcripts(card: ModelCard, heard: Sequence[_Answer], unheard: _Answer)
         )
     return HearingAnswers(
         _texts([*heard, unheard]), "transcripts", len(heard), len(right), round(float(np.mean(errors)), 4)
+    )
+
+
+def _wrong_words(card: ModelCard, heard: Sequence[_Answer], errors: Sequence[float], right: int) -> str:
+    worst = heard[max(range(len(heard)), key=errors.__getitem__)]
+    return (
+        f"'{card.model}' does not hear, or cannot write down what it hears: it wrote down {right} of {len(heard)} "
+        f"clips (word error rates {', '.join(f'{error:.2f}' for error in errors)}; at most {MOST_ERRORS} is right); "
+        f"for {worst.clip.id} {worst.text.strip()[:80]!r}, where {(worst.clip.text or '')[:80]!r} is said. A model "
+        f"that hears and cannot transcribe names a question on its card (hearing_check); {RUN_ALL_THE_SAME}"
     )
 
 

@@ -20,7 +20,7 @@ MANY = 20  # values of a column of numbers that is a speaker's own, such as ages
 
 
 @dataclass(frozen=True)
-class Column:
+class ClipColumn:
     """A column over some clips: either numbers (NaN where empty) or values; each of shape (clips,).
 
     about: "speaker" where it is the same in all clips of each speaker, else "content".
@@ -32,7 +32,7 @@ class Column:
     numbers: NDArray[np.float64] | None = None
 
 
-def columns_of(clips: Sequence[Clip], dimension: str, evened: Collection[str] = ()) -> list[Column]:
+def columns_of(clips: Sequence[Clip], dimension: str, evened: Collection[str] = ()) -> list[ClipColumn]:
     """The columns that the groups of a dimension can be compared by: text, its length, sentence_id, and all others.
 
     Left out are the dimension, the columns of `evened`, files of further audio, columns that name the groups otherwise
@@ -40,10 +40,7 @@ def columns_of(clips: Sequence[Clip], dimension: str, evened: Collection[str] = 
     speaker has say nothing of groups, and count as one value.
     """
     speakers = [clip.speaker for clip in clips]
-    names = dict.fromkeys(name for clip in clips for name in clip.groups)
-    cells = {name: [clip.groups.get(name, EMPTY) for clip in clips] for name in names if not name.endswith("_file")}
-    if any(clip.text for clip in clips):
-        cells["text"] = [fold(clip.text) or EMPTY if clip.text else EMPTY for clip in clips]
+    cells = _cells(clips)
     groups = [group_in(clip.groups, dimension) or EMPTY for clip in clips]
     divided = {_division(cells[name]) for name in evened if name in cells}
     columns = []
@@ -57,11 +54,20 @@ def columns_of(clips: Sequence[Clip], dimension: str, evened: Collection[str] = 
             columns.append(column)
     if "text" in cells and not {"text", "sentence_id"} & set(evened):
         lengths = np.array([float(len(clip.text)) if clip.text else math.nan for clip in clips])
-        columns.append(Column("text length, letters", "content", numbers=lengths))
+        columns.append(ClipColumn("text length, letters", "content", numbers=lengths))
     return columns
 
 
-def _column(name: str, values: Sequence[str], speakers: Sequence[str]) -> Column | None:
+def _cells(clips: Sequence[Clip]) -> dict[str, list[str]]:
+    """Column -> the cell of each clip; texts in their normalised form."""
+    names = dict.fromkeys(name for clip in clips for name in clip.groups)
+    cells = {name: [clip.groups.get(name, EMPTY) for clip in clips] for name in names if not name.endswith("_file")}
+    if any(clip.text for clip in clips):
+        cells["text"] = [fold(clip.text or "") or EMPTY for clip in clips]
+    return cells
+
+
+def _column(name: str, values: Sequence[str], speakers: Sequence[str]) -> ClipColumn | None:
     """The column as it is compared; None where nothing in it can differ between groups."""
     own: dict[str, set[str]] = defaultdict(set)  # value -> its speakers
     of_speaker: dict[str, set[str]] = defaultdict(set)  # speaker -> his values
@@ -72,9 +78,9 @@ def _column(name: str, values: Sequence[str], speakers: Sequence[str]) -> Column
     if about == "speaker" and len(own) > MANY:
         numbers = [_number(value) for value in values]
         if not any(math.isnan(number) for number, value in zip(numbers, values, strict=True) if value != EMPTY):
-            return Column(name, about, numbers=np.array(numbers))
+            return ClipColumn(name, about, numbers=np.array(numbers))
     shared = [value if len(own[value]) > 1 or value == EMPTY else OWN for value in values]
-    return Column(name, about, shared) if len(set(shared)) > 1 else None
+    return ClipColumn(name, about, shared) if len(set(shared)) > 1 else None
 
 
 def _number(value: str) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from vibe_harness.corpora.clip_columns import Column, columns_of
+from vibe_harness.corpora.clip_columns import ClipColumn, columns_of
 from vibe_harness.corpora.sampling import groups_of
 from vibe_harness.records import CheckedAudio, Clip
 from vibe_harness.stats.adjust import ALPHA, adjusted
@@ -171,7 +171,7 @@ class _Table:
         group = np.unique(self.unit_group[self.compared], return_inverse=True)[1].reshape(-1)
         return Units(group, self.block[self.compared])
 
-    def compare_column(self, column: Column) -> _Compared:
+    def compare_column(self, column: ClipColumn) -> _Compared:
         if column.numbers is not None:
             return self.compare_means(column.name, column.about, column.numbers)
         return self.compare_shares(column.name, column.about, column.values)

@@ -21,17 +21,9 @@ def hearing_clips(plan: Plan) -> list[HearingClip]:
     They are drawn by the seed: a sentence, or a word of the card's question, then a clip that says it; among clips that
     the model takes whole, and that have a text, where there are such; of different speakers as far as they go.
     """
-    question = plan.model.hearing_check
-    clips = list(plan.clips)
-    if sum(bool(clip.clip.text) for clip in clips) > 1:
-        clips = [clip for clip in clips if clip.clip.text]
-        if question:
-            clips = [clip for clip in clips if spoken_answers(question, clip.clip.text)] or clips
-    limit = plan.model.max_seconds
-    whole = clips if limit is None else [clip for clip in clips if clip.seconds <= limit]
-    clips = whole if len(whole) > 1 else clips
+    question, limit = plan.model.hearing_check, plan.model.max_seconds
     said: dict[str, list[CheckedClip]] = defaultdict(list)
-    for clip in sorted(clips, key=lambda clip: digest([plan.seed, clip.clip.id])):
+    for clip in sorted(_preferred(plan), key=lambda clip: digest([plan.seed, clip.clip.id])):
         spoken = sorted(spoken_answers(question, clip.clip.text)) if question else []
         said[" ".join(spoken) or _sentence(clip) or clip.clip.id].append(clip)
     order = sorted(said, key=lambda sentence: digest([plan.seed, sentence]))
@@ -43,6 +35,19 @@ def hearing_clips(plan: Plan) -> list[HearingClip]:
         )
         for clip in drawn
     ]  # fmt: skip
+
+
+def _preferred(plan: Plan) -> list[CheckedClip]:
+    """The clips that have a text, and a word of the card's question in it, and that the model takes whole; each where
+    there are such."""
+    question, limit = plan.model.hearing_check, plan.model.max_seconds
+    clips = [clip for clip in plan.clips if clip.clip.text]
+    if len(clips) < 2:
+        clips = list(plan.clips)
+    elif question:
+        clips = [clip for clip in clips if spoken_answers(question, clip.clip.text)] or clips
+    whole = clips if limit is None else [clip for clip in clips if clip.seconds <= limit]
+    return whole if len(whole) > 1 else clips
 
 
 def _sentence(clip: CheckedClip) -> str | None:

@@ -172,19 +172,16 @@ def _check_stratum(corpus: Corpus, dimension: str, column: str) -> None:
             f"group only ('{level}' in '{group}'), so that the two cannot be told apart: record every group at each "
             f"level, or take '{column}' out of the strata and read the score as that of both"
         )
-    at_level = [
-        clip.groups[column] for clip in corpus.clips if column in clip.groups and group_in(clip.groups, dimension)
-    ]
-    lost = sum(level in alone for level in at_level) / len(at_level)
+    compared = [clip for clip in corpus.clips if column in clip.groups and group_in(clip.groups, dimension)]
+    lost = sum(clip.groups[column] in alone for clip in compared) / len(compared)
     if lost > MISSING:
         named = ", ".join(f"'{level}' in '{group}'" for level, group in list(alone.items())[:SHOWN])
-        more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
-        shared = [level for level in levels if level not in alone]
-        where = f"[{', '.join(shared)}]" if len(shared) <= SHOWN else "[...]"
+        shared = ", ".join([level for level in levels if level not in alone][:SHOWN])
         raise UserError(
             f"corpus '{corpus.name}': levels of the stratum '{column}' stand in one group of '{dimension}' only "
-            f"({named}{more}; {lost:.0%} of the clips), where nothing can be compared: record the other groups there, "
-            f"or leave them out with 'select: {{where: {{{column}: {where}}}}}' in the corpus card"
+            f"({named}{'' if len(alone) <= SHOWN else ', ...'}; {lost:.0%} of the clips), where nothing can be "
+            f"compared: record the other groups there, or leave them out with 'select: {{where: {{{column}: [{shared}]}}}}' "
+            "in the corpus card"
         )
 
 

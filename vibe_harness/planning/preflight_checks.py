@@ -70,10 +70,7 @@ def check_hearing_question(model: ModelCard, dimensions: Sequence[str], clips: S
         return
     where = f"the card of the model '{model.model}': hearing_check.answers:"
     remedy = "ask which of some words is said (or leave the check out with --no-hearing-check)"
-    columns = [name for dimension in dimensions for name in parts_of(dimension)]
-    tested = {fold(name): f"the dimension '{name}'" for name in columns}
-    for name in columns:
-        tested |= {fold(clip.groups[name]): f"a group of '{name}'" for clip in clips if name in clip.groups}
+    tested = _what_is_tested(dimensions, clips)
     for answer in question.answers:
         if fold(answer) in tested:
             raise UserError(
@@ -90,6 +87,15 @@ def check_hearing_question(model: ModelCard, dimensions: Sequence[str], clips: S
             f"{where} none of them ({', '.join(question.answers)}) is spoken in the texts of this corpus, so that it "
             f"cannot be seen whether the model hears: name words of these texts (or {remedy.partition('(or ')[2]}"
         )
+
+
+def _what_is_tested(dimensions: Sequence[str], clips: Sequence[Clip]) -> dict[str, str]:
+    """Names of dimensions and groups in their normalised form -> what each is."""
+    columns = [name for dimension in dimensions for name in parts_of(dimension)]
+    tested = {fold(name): f"the dimension '{name}'" for name in columns}
+    for name in columns:
+        tested |= {fold(clip.groups[name]): f"a group of '{name}'" for clip in clips if name in clip.groups}
+    return tested
 
 
 def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:

@@ -119,10 +119,7 @@ def _prepare(
         clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
     check_groups(corpus, tasks, dimensions, clips)
-    if sound and config.hearing_check:
-        check_hearing_question(model, dimensions, clips)
-    if not sound:
-        _check_words(corpus, clips)
+    _check_asking(config, model, corpus, dimensions, clips)
     as_written = _unopened(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
@@ -293,6 +290,16 @@ def _checked(
         if isinstance(result, CheckedAudio)
     ]
     return checked, bad
+
+
+def _check_asking(
+    config: RunConfig, model: ModelCard, corpus: Corpus, dimensions: Sequence[str], clips: Sequence[Clip]
+) -> None:
+    """Raise UserError where clips cannot be asked with as the run asks: by their words, or after a hearing check."""
+    if config.modality == "transcript":
+        _check_words(corpus, clips)
+    elif config.hearing_check:
+        check_hearing_question(model, dimensions, clips)
 
 
 def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:
