@@ -180,8 +180,8 @@ def _check_stratum(corpus: Corpus, dimension: str, column: str) -> None:
         raise UserError(
             f"corpus '{corpus.name}': levels of the stratum '{column}' stand in one group of '{dimension}' only "
             f"({named}{'' if len(alone) <= SHOWN else ', ...'}; {lost:.0%} of the clips), where nothing can be "
-            f"compared: record the other groups there, or leave them out with 'select: {{where: {{{column}: [{shared}]}}}}' "
-            "in the corpus card"
+            f"compared: record the other groups there, or leave them out with 'select: {{where: {{{column}: "
+            f"[{shared}]}}}}' in the corpus card"
         )
 
 
