@@ -13,7 +13,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
@@ -28,17 +28,19 @@ from vibe_harness.planning.preflight_checks import (
     check_accepted,
     check_answer_by,
     check_excludes,
+    check_hearing_question,
     check_metrics,
     check_modality,
     check_rows,
     check_runs_no_code,
 )
 from vibe_harness.progress import Progress
-from vibe_harness.records import CheckedClip, Clip, group_in
+from vibe_harness.records import CheckedAudio, CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
 from vibe_harness.store.fresh_runs import fresh_run, has_fresh_runs, newest_run
-from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
-from vibe_harness.store.run_tables import clips_digest
+from vibe_harness.store.responses import count_answers
+from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord, machine
+from vibe_harness.store.run_tables import clips_digest, count_requests
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
 RUNS = Path("runs")
@@ -120,8 +122,7 @@ def _prepare(
         clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
     check_groups(corpus, tasks, dimensions, clips)
-    if not sound:
-        _check_words(corpus, clips)
+    _check_asking(config, model, corpus, dimensions, clips)
     as_written = _unopened(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
@@ -165,11 +166,16 @@ def _stem(model: ModelCard, corpus: Corpus) -> str:
 
 
 def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
-    """Whether there is a run that this may be going on with: which one is not known before the clips are decoded."""
+    """Whether a run that is there may be all that is asked for, so that no engine is needed: where its folder is named,
+    one that is answered; else any, since which one it is is not known before the clips are decoded."""
     if config.fresh:
         return False
     if output is not None:
-        return (output / "run.json").exists() or has_fresh_runs(output)
+        if has_fresh_runs(output):  # which of them is gone on with is not known yet either
+            return True
+        folder = RunFolder(output)
+        planned = count_requests(folder.requests)
+        return planned is not None and count_answers(folder.responses) >= planned
     return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
 
 
@@ -306,11 +312,21 @@ def _checked(
         raise UserError(f"{faults}\nCorrect them, or leave them out with --skip-bad-clips" if not skip else faults)
     paths = _paths(corpus, clips)
     checked = [
-        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s)
+        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s, audio=result)
         for clip, result in results
         if isinstance(result, CheckedAudio)
     ]
     return checked, bad
+
+
+def _check_asking(
+    config: RunConfig, model: ModelCard, corpus: Corpus, dimensions: Sequence[str], clips: Sequence[Clip]
+) -> None:
+    """Raise UserError where clips cannot be asked with as the run asks: by their words, or after a hearing check."""
+    if config.modality == "transcript":
+        _check_words(corpus, clips)
+    elif config.hearing_check:
+        check_hearing_question(model, dimensions, clips)
 
 
 def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:

@@ -212,7 +212,7 @@ def run_cells(
                     trust_remote_code=trust_remote_code,
                     same_model=same_model,
                 )
-                [prepared] = prepare(config, progress)
+                [prepared] = prepare(config, progress, to_run=True)
                 with open_run(prepared) as work:
                     stage(work)
                 kept.note(cell, None)
