@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -212,6 +213,26 @@ class Prices(Card):
     currency: str = Field("USD", min_length=1, max_length=10)
 
 
+class Serve(Card):
+    """How the model's server is started. `--allow-serve` allows it, since it runs a command of the card's."""
+
+    command: str = Field(
+        min_length=1, description="the command, split into words as a shell does; {port} and {id} are replaced"
+    )
+    python: FilePath | None = Field(
+        None, description="Python interpreter of the environment to run it in; that of vibe-harness by default"
+    )
+    healthy: str = Field("/health", pattern="^/", description="path that answers with status 200 once it is ready")
+    start_timeout_s: float = Field(1800, gt=0, description="seconds that it may take to become ready")
+
+    @field_validator("command")
+    @classmethod
+    def _has_words(cls, command: str) -> str:
+        if not shlex.split(command):  # raises ValueError, with the reason, where a quote is left open
+            raise ValueError("a command is needed")
+        return command
+
+
 class HearingQuestion(Card):
     """A question for the hearing check of a model that cannot transcribe: which of some words is spoken."""
 
@@ -236,6 +257,7 @@ class ModelCard(Card):
     )
     args: dict[str, Any] = Field({}, description="backend arguments that can change an answer")
     connection: dict[str, Any] = Field({}, description="backend arguments that cannot: address, retries, ...")
+    serve: Serve | None = Field(None, description="starts the model's server, at the port of connection.base_url")
     audio_tokens_per_second: float | None = Field(None, gt=0, description="used for estimates only")
     prices: Prices | None = Field(None, description="for --max-cost and for estimates")
     extractor: Name | None = Field(None, description="extractor for this model's responses, instead of the default")

@@ -41,6 +41,7 @@ def _shard(context: click.Context, parameter: click.Parameter, value: str | None
     "--executor-args", multiple=True, callback=parse_model_args, help="For ray: workers=8,gpus=1,address=auto"
 )
 @click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
+@click.option("--allow-serve", is_flag=True, help="Run the command by which a card starts its own server.")
 @click.option("--include-simulated", is_flag=True, help="Show simulated models on the leaderboard too.")
 @click.option("--output-path", type=click.Path(path_type=Path), help="Default: runs/NAME, NAME being the study's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the state of each cell as JSON.")
@@ -52,6 +53,7 @@ def command(
     executor: str,
     executor_args: Mapping[str, Any],
     trust_remote_code: bool,
+    allow_serve: bool,
     include_simulated: bool,
     output_path: Path | None,
     as_json: bool,
@@ -81,6 +83,7 @@ def command(
             run_cells(
                 own, kept, TerminalProgress(),
                 executor=executor, executor_args=executor_args, trust_remote_code=trust_remote_code,
+                allow_serve=allow_serve,
             )  # fmt: skip
     failures = kept.failures()
     found = [progress_of(cell, failures) for cell in own]

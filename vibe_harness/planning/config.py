@@ -124,6 +124,9 @@ class RunConfig:
     trust_remote_code: bool = _option(
         "Run Python code that a card names: a metric's, a model's.", PLACES, default=False, study=False
     )
+    allow_serve: bool = _option(
+        "Run the command by which a card starts its own server.", PLACES, default=False, study=False
+    )
     include_path: Sequence[str | Path] = _option(
         "Folder with your own tasks/, models/ and templates/.", PLACES, default=()
     )

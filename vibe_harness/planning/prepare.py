@@ -9,6 +9,7 @@ from typing import Any
 
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Opener, check_ready, open_backend, with_overrides
+from vibe_harness.backends.remote.started_server import check_ports, check_startable, starting_servers
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
@@ -66,7 +67,7 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
     would fail later, and EngineError where a server cannot be reached.
     """
     settings_of(config)
-    opener_of(config.executor, config.executor_args)
+    opener = _opener(config, progress)
     index = CardIndex([Path(folder) for folder in config.include_path])
     model = with_overrides(index.model(config.model), config.model_args)
     check_modality(model, config.modality)
@@ -80,12 +81,14 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
     check_answer_by(model, tasks, config.answer_by)
     for task in tasks:
         _variants(task, config.prompt_variant)
-    extractor = _default_extractor(model, tasks) if config.extractor is None else config.extractor
+    extractor = default_extractor(model, tasks) if config.extractor is None else config.extractor
     reader = find_extractor(extractor, index)
     if not config.trust_remote_code:
         check_runs_no_code(model, config.model_args)
         if reader is not None:
             check_runs_no_code(reader, {})
+    if config.allow_serve:
+        check_ports([model] if reader is None else [model, reader])
     chosen = choose_corpora(model.corpus if config.corpus is None else config.corpus, tasks, config.dimensions)
     prepared = []
     for corpus, own in chosen:
@@ -94,8 +97,16 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
             output = output / corpus.name
         engines = [model] if reader is None else [model, reader]
         needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
-        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, progress))
+        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, opener, progress))
     return prepared
+
+
+def _opener(config: RunConfig, progress: Progress) -> Opener:
+    """What opens a model's engine. Raises UserError for an executor that does not exist or cannot start servers."""
+    opener = opener_of(config.executor, config.executor_args)
+    if config.allow_serve and config.executor != "local":
+        raise UserError(f"--allow-serve: only with --executor local, not {config.executor}")
+    return starting_servers(progress) if config.allow_serve else opener
 
 
 def _prepare(
@@ -107,6 +118,7 @@ def _prepare(
     extractor: str,
     output: Path | None,
     engines: Sequence[ModelCard],
+    opener: Opener,
     progress: Progress,
 ) -> PreparedRun:
     dimensions = choose_dimensions(config.dimensions, corpus, tasks)
@@ -122,8 +134,7 @@ def _prepare(
     as_written = _unopened(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
-    for card in engines:
-        check_ready(card)
+    _check_engines(engines, config.allow_serve)
     checked, bad = rows, bad_rows
     if sound:
         checked, bad = _checked(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
@@ -144,9 +155,19 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
-        opener=opener_of(config.executor, config.executor_args),
+        opener=opener,
         folder=output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}",
     )
+
+
+def _check_engines(cards: Sequence[ModelCard], allow_serve: bool) -> None:
+    """Raise where an engine lacks what it cannot start without; see `check_ready`. A server to be started need not be
+    there."""
+    for card in cards:
+        if allow_serve and card.serve:
+            check_startable(card)
+        else:
+            check_ready(card)
 
 
 def _stem(model: ModelCard, corpus: Corpus) -> str:
@@ -187,7 +208,7 @@ def _kind(task: Task) -> TaskKind:
     return kind_of(task.card)
 
 
-def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
+def default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
     """The default extractor: rules for letters, a text model for free text. Raises UserError for both in one run."""
     free = {kind_of(task.card).free_text for task in tasks}
     if len(free) > 1:

@@ -12,12 +12,14 @@ from pydantic import Field, create_model
 
 from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.cards.schema import Card, Lax, Name
+from vibe_harness.cards.schema import Card, Lax, ModelCard, Name
 from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.corpora.registry import SUFFIXES, find_corpus
 from vibe_harness.errors import UserError
+from vibe_harness.extraction.opening import find_extractor
 from vibe_harness.planning.config import RunConfig, RunOption, options
+from vibe_harness.planning.prepare import default_extractor
 from vibe_harness.records import Reading
 from vibe_harness.store.responses import count_answers
 from vibe_harness.store.results import Results, read_verified_results
@@ -162,6 +164,21 @@ def cells_of(study: Study, output: Path) -> list[StudyCell]:
         for label, corpus in corpora.items()
         for task in tasks
     ]
+
+
+def engine_cards(cells: Sequence[StudyCell]) -> list[ModelCard]:
+    """The cards of the models and the extractors of some cells, each once."""
+    found: dict[tuple[str, str | None], ModelCard] = {}
+    for cell in cells:
+        asked = cell.study.options()
+        index = CardIndex(asked["include_path"])
+        model = with_overrides(index.model(cell.model.model), cell.model.model_args)
+        extractor = asked["extractor"] or default_extractor(model, index.tasks([cell.task_card]))
+        reader = find_extractor(extractor, index)
+        found[cell.model.label, None] = model
+        if reader is not None:
+            found[extractor, extractor] = reader
+    return list(found.values())
 
 
 def _corpus_label(name: str) -> str:

@@ -15,6 +15,7 @@ import filelock
 from vibe_harness.analysis.tests_used import test_names
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Backend
+from vibe_harness.backends.remote.started_server import check_ports
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.protocol import Extractor
@@ -27,7 +28,7 @@ from vibe_harness.store.journal import journal_lines
 from vibe_harness.store.responses import decode_response
 from vibe_harness.store.results import read_results
 from vibe_harness.store.run_folder import RunFolder
-from vibe_harness.studies.study import CellState, Study, StudyCell, progress_of
+from vibe_harness.studies.study import CellState, Study, StudyCell, engine_cards, progress_of
 
 FORMAT = 1
 
@@ -183,14 +184,18 @@ def run_cells(
     executor: str = "local",
     executor_args: Mapping[str, Any] = MappingProxyType({}),
     trust_remote_code: bool = False,
+    allow_serve: bool = False,
 ) -> None:
     """Run what is missing: all is asked first, model by model; then all is read and scored. Each model is loaded once.
 
     A cell that fails is noted in the study's folder, and the others go on. executor, executor_args: where engines run,
-    which each machine says for itself. trust_remote_code: the person's own word, which no study file can give. Raises
-    UserError for an executor or an argument of it that does not exist.
+    which each machine says for itself. trust_remote_code, allow_serve: the person's own word, which no study file can
+    give. Raises UserError for an executor or an argument of it that does not exist, and where two cards would start
+    their server at one port.
     """
     opener_of(executor, executor_args)
+    if allow_serve:
+        check_ports(engine_cards(cells))
     kept.begin()
     failures = kept.failures()
     missing = [cell for cell in cells if progress_of(cell, failures).state in (CellState.LEFT, CellState.FAILED)]
@@ -208,6 +213,7 @@ def run_cells(
                     executor=executor,
                     executor_args=executor_args,
                     trust_remote_code=trust_remote_code,
+                    allow_serve=allow_serve,
                 )
                 [prepared] = prepare(config, progress)
                 with open_run(prepared) as work:
