@@ -110,6 +110,10 @@ def check_options(card: ModelCard) -> None:
     refusal = f"the backend '{card.backend}' takes no such argument"
     checked_options(engine.Arguments, card.args, f"model '{card.model}': args.", refusal)
     checked_options(engine.Connection, card.connection, f"model '{card.model}': connection.", refusal)
+    if card.prices is not None and card.prices.read_on is None:
+        raise UserError(
+            f"model '{card.model}': prices: they change: add the day on which they were read, read_on: '2026-12-01'"
+        )
     if card.serve is not None and not getattr(engine, "can_be_started", False):
         raise UserError(
             f"model '{card.model}': serve: the backend '{card.backend}' has no server that could be started: use openai"

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from vibe_harness.errors import UserError, check_number
 from vibe_harness.modality import Modality
 from vibe_harness.progress import Progress
-from vibe_harness.records import AnswerBy
+from vibe_harness.records import AnswerBy, LongClips
 from vibe_harness.registry import did_you_mean
 
 Kind = Literal["text", "texts", "path", "paths", "mapping", "choice", "flag", "integer", "number"]
@@ -104,6 +104,12 @@ class RunConfig:
         "Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
         SCORED, default=(),
     )  # fmt: skip
+    long_clips: LongClips | None = _option(
+        "What is done with clips longer than the model takes, over what its card says.", LIMITS
+    )
+    max_seconds: float | None = _option(
+        "Clips longer than this are long ones, for models that take longer ones too.", LIMITS, above=0.0
+    )
     skip_bad_clips: bool = _option("Leave out clips that cannot be used, and say so.", LIMITS, default=False)
     hearing_check: bool = _option(
         "Do not ask the model what was said before the run; recorded in the results.",
@@ -212,6 +218,8 @@ def _kind_of(annotation: Any) -> tuple[Kind, tuple[str, ...]]:
     if get_origin(annotation) is Mapping or annotation == Mapping[str, Any]:
         return "mapping", ()
     members = set(get_args(annotation)) - {type(None)} or {annotation}
+    if len(members) == 1 and get_origin(only := next(iter(members))) is Literal:
+        return "choice", get_args(only)
     if get_origin(annotation) is not None and annotation == Sequence[str]:
         return "texts", ()
     if annotation == Sequence[str | Path]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, check_ready, open_backend, with_overrides
+from vibe_harness.backends.protocol import Opener, check_options, check_ready, open_backend, with_overrides
 from vibe_harness.backends.remote.started_server import check_ports, check_startable, starting_servers
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
@@ -41,6 +43,8 @@ from vibe_harness.store.run_tables import clips_digest
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
 RUNS = Path("runs")
+NOTICE_DAYS = 30
+"""So long before its provider ends a model, a run of it warns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +63,26 @@ class PreparedRun:
     opener: Opener = open_backend  # starts engines
 
 
-def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> list[PreparedRun]:
+def prepare(
+    config: RunConfig, progress: Progress, *, to_run: bool = False, index: CardIndex | None = None
+) -> list[PreparedRun]:
     """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
 
     to_run: it is run next, so that what the engines of the model and of the extractor lack is found before any clip is
-    decoded; but for a run that is there already, which may be complete and need neither. Raises UserError for whatever
+    decoded; but for a run that is there already, which may be complete and need neither. index: of config.include_path,
+    where several runs share the cards that it has loaded. Raises UserError for whatever
     would fail later, and EngineError where a server cannot be reached.
     """
     settings_of(config)
     opener = _opener(config, progress)
-    index = CardIndex([Path(folder) for folder in config.include_path])
-    model = with_overrides(index.model(config.model), config.model_args)
+    index = index or CardIndex([Path(folder) for folder in config.include_path])
+    model = run_model(config, index)
+    warn_of_end(model)
     check_modality(model, config.modality)
     if config.max_cost is not None and model.prices is None:
         raise UserError(
             f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
-            "prices: {input: ..., output: ...} per million tokens"
+            "prices: {input: ..., output: ..., read_on: ...} per million tokens"
         )
     tasks = index.tasks(config.tasks)
     check_metrics(tasks, trust_remote_code=config.trust_remote_code)
@@ -99,6 +107,26 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
         needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
         prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, opener, progress))
     return prepared
+
+
+def run_model(config: RunConfig, index: CardIndex) -> ModelCard:
+    """The card of a run's model, with the options of the run that go before it. Raises UserError as `prepare` does."""
+    model = with_overrides(index.model(config.model), config.model_args)
+    seconds = [limit for limit in (config.max_seconds, model.max_seconds) if limit is not None]
+    changes = {"max_seconds": min(seconds, default=None), "long_clips": config.long_clips or model.long_clips}
+    changed = model.model_copy(update=changes if model.audio else {})
+    check_options(changed)
+    return changed
+
+
+def warn_of_end(model: ModelCard) -> None:
+    """Warn of a hosted model that its provider no longer serves, or not for long."""
+    if model.available_until is not None:
+        days = (date.fromisoformat(model.available_until) - date.today()).days
+        if days < NOTICE_DAYS:
+            other = f"; its provider names {model.replaced_by} in its place" if model.replaced_by else ""
+            when = "was to be served until" if days < 0 else "is to be served until"
+            warnings.warn(f"'{model.model}' {when} {model.available_until}{other}", stacklevel=2)
 
 
 def _opener(config: RunConfig, progress: Progress) -> Opener:
@@ -300,7 +328,9 @@ def _checked(
     faults = describe_faults(corpus, results)
     bad = {clip.id: result for clip, result in results if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(results)):
-        raise UserError(f"{faults}\nCorrect them, or leave them out with --skip-bad-clips" if not skip else faults)
+        cut = any(one.fault is Fault.TOO_LONG for one in bad.values())
+        todo = f"Correct them, {'cut long ones with --long-clips truncate, ' if cut else ''}or leave them out with"
+        raise UserError(f"{faults}\n{todo} --skip-bad-clips" if not skip else faults)
     paths = _paths(corpus, clips)
     checked = [
         CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s)

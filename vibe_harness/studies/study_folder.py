@@ -199,11 +199,8 @@ def run_cells(
     kept.begin()
     failures = kept.failures()
     missing = [cell for cell in cells if progress_of(cell, failures).state in (CellState.LEFT, CellState.FAILED)]
-    tasks = (
-        CardIndex(cells[0].study.options()["include_path"]).tasks(sorted({cell.task_card for cell in cells}))
-        if cells
-        else []
-    )
+    index = CardIndex(cells[0].study.options()["include_path"]) if cells else CardIndex()
+    tasks = index.tasks(sorted({cell.task_card for cell in cells})) if cells else []
 
     def each(stage: Callable[[ActiveRun], object]) -> None:
         for cell in list(missing):
@@ -215,7 +212,7 @@ def run_cells(
                     trust_remote_code=trust_remote_code,
                     allow_serve=allow_serve,
                 )
-                [prepared] = prepare(config, progress)
+                [prepared] = prepare(config, progress, index=index)
                 with open_run(prepared) as work:
                     stage(work)
                 kept.note(cell, None)
