@@ -17,7 +17,7 @@ from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.backends.remote.started_server import check_ports
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.errors import HarnessError, UserError
+from vibe_harness.errors import HarnessError, UserError, write_failed
 from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.pipeline.run import ActiveRun, EngineCache, open_run, run_extraction, run_generation, run_scoring
 from vibe_harness.planning.config import options
@@ -73,7 +73,7 @@ class StudyFolder:
             lock = filelock.FileLock(self.path / ".lock")
             lock.acquire()
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be the folder of a study: {error.strerror}") from None
+            raise write_failed(f"{self.path}: cannot be the folder of a study", error) from None
         try:
             remove_partial_files(self.path, name)
             yield self.path / name
@@ -173,7 +173,7 @@ def _copy(source: RunFolder, target: RunFolder) -> None:
         aside.rename(target.path)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        raise UserError(f"{target.path}: cannot be merged into: {error.strerror or error}") from None
+        raise write_failed(f"{target.path}: cannot be merged into", error) from None
 
 
 def run_cells(
