@@ -101,6 +101,7 @@ def test_two_cards_on_one_port_are_told_before_anything_starts(
     assert not quick.folder.joinpath("runs").exists() and not quick.folder.joinpath("one").exists()
 
 
+@pytest.mark.slow
 def test_an_extractor_starts_its_server_too_and_a_ray_cluster_none(
     environments: dict[str, Path], tones: Path, quick: QuickCommand
 ) -> None:
@@ -119,6 +120,7 @@ def test_an_extractor_starts_its_server_too_and_a_ray_cluster_none(
     assert len(readings) == 24 and not any("error" in row["readings"].values() for row in readings)
 
 
+@pytest.mark.slow
 def test_one_that_dies_in_the_middle_is_told_of_and_the_same_command_goes_on(
     environments: dict[str, Path], tones: Path, quick: QuickCommand
 ) -> None:

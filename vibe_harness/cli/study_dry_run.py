@@ -23,7 +23,7 @@ def show_study_estimate(found: Sequence[ModelEstimate], speed: float, as_json: b
         [
             one.name, one.card.backend, f"{one.estimate.requests:,}",
             f"{one.estimate.audio_seconds / 3600:.1f}" if one.card.audio else "",
-            _longest(one), _price(one), f"{one.minutes(speed):,.0f}",
+            _longest(one), _price(one), _rounded(one.minutes(speed)),
         ]
         for one in found
     ]  # fmt: skip
@@ -50,6 +50,10 @@ def _notes(found: Sequence[ModelEstimate]) -> Iterator[str]:
         if one.card.available_until is not None:
             other = f", then {one.card.replaced_by}" if one.card.replaced_by else ""
             yield f"{one.name}: served until {one.card.available_until}{other}"
+
+
+def _rounded(minutes: float) -> str:
+    return f"{minutes:,.0f}" if minutes >= 10 else f"{minutes:.1f}"
 
 
 def _longest(one: ModelEstimate) -> str:

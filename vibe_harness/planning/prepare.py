@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -43,6 +44,7 @@ from vibe_harness.store.run_tables import clips_digest
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
 RUNS = Path("runs")
+SHOWN_GROUPS = 5  # of those that lose clips
 NOTICE_DAYS = 30
 """So long before its provider ends a model, a run of it warns."""
 
@@ -106,6 +108,7 @@ def prepare(
         engines = [model] if reader is None else [model, reader]
         needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
         prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, opener, progress))
+        _warn_of_left_out(prepared[-1])
     return prepared
 
 
@@ -127,6 +130,22 @@ def warn_of_end(model: ModelCard) -> None:
             other = f"; its provider names {model.replaced_by} in its place" if model.replaced_by else ""
             when = "was to be served until" if days < 0 else "is to be served until"
             warnings.warn(f"'{model.model}' {when} {model.available_until}{other}", stacklevel=2)
+
+
+def _warn_of_left_out(prepared: PreparedRun) -> None:
+    """Warn, with the groups that lose most, of clips that are left out because they are too long: slow readers."""
+    long = {clip for clip, bad in prepared.bad_clips.items() if bad.fault is Fault.TOO_LONG}
+    for dimension in prepared.dimensions if long else ():
+        groups = [(clip.id in long, group_in(clip.groups, dimension)) for clip in prepared.corpus.clips]
+        lost, of = Counter(group for out, group in groups if out), Counter(group for _, group in groups)
+        most = sorted(lost, key=lambda group: (-lost[group] / of[group], str(group)))[:SHOWN_GROUPS]
+        named = ", ".join(f"{lost[group]} of {of[group]} of {group}" for group in most)
+        more = f" and of {len(lost) - len(most)} more groups" if len(lost) > len(most) else ""
+        warnings.warn(
+            f"{len(long)} clips that are too long for '{prepared.plan.model.model}' are left out, by {dimension}: "
+            f"{named}{more}; --long-clips truncate keeps their speakers",
+            stacklevel=2,
+        )
 
 
 def _opener(config: RunConfig, progress: Progress) -> Opener:

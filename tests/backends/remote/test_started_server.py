@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import ROOT, hears_interrupts, held_port, wait_until
-from vibe_harness.backends.protocol import check_options
+from vibe_harness.backends.protocol import check_options, with_overrides
 from vibe_harness.backends.remote.started_server import (
     StartedServer,
     check_ports,
@@ -222,3 +222,12 @@ def test_the_command_runs_in_its_own_environment(tmp_path: Path, monkeypatch: py
     with pytest.raises(EngineError, match=f"{tmp_path / 'env'} None"):
         StartedServer(card(shown, python=str(tmp_path / "env/bin/python")), Progress())
     assert os.environ["PYTHONPATH"]
+
+
+def test_model_args_name_another_environment_or_command() -> None:
+    changed = with_overrides(card(HTTP), {"python": "/other/bin/python", "start_timeout_s": 5})
+    settings = {"command": HTTP, "healthy": "/", "python": "/other/bin/python", "start_timeout_s": 5}
+    assert changed.serve is not None and changed.serve.model_dump() == settings
+    assert changed.identity() == card(HTTP).identity()  # nothing of it can change an answer
+    with pytest.raises(UserError, match="has no such argument"):
+        with_overrides(ModelCard(model="x", backend="openai", id="x"), {"python": "/other/bin/python"})
