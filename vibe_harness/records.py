@@ -33,6 +33,9 @@ class Outcome(StrEnum):
 # token of such a text. The two need not agree.
 AnswerBy = Literal["generate", "likelihood"]
 
+# What is done with a clip that is longer than a model takes; split: it is sent in pieces, in one request.
+LongClips = Literal["refuse", "truncate", "split"]
+
 
 class Reading(StrEnum):
     """The result of extracting one attribute from one response. Only `VALUE` is counted in distributions."""

@@ -80,7 +80,7 @@ def test_an_output_that_takes_no_more_is_said_in_a_line(vibe):
         done = subprocess.run(
             [sys.executable, "-m", "vibe_harness", "tasks", "list"], stdout=full, stderr=subprocess.PIPE, check=False
         )
-    assert done.returncode == 2
+    assert done.returncode == 4
     assert done.stderr.decode().splitlines() == ["vibe-harness: standard output: No space left on device"]
 
 

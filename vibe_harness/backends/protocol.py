@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import ModelCard
+from vibe_harness.cards.schema import ModelCard, Serve
 from vibe_harness.cards.validating import what_is_wrong
 from vibe_harness.errors import UserError
 from vibe_harness.records import Request, Response
@@ -45,9 +45,9 @@ class Engine(Protocol):
     """What a backend registers: its options and how to open it.
 
     `check_ready(card)`, where it has one, raises as opening would where a package, key or server is missing, and starts
-    nothing. `addresses(card)`, where it has one, gives those of its servers; `pinned(card)` the card
-    with the digest of its weights. `several_clips = True` where a request may
-    hold some; `likelihoods = True` where it answers requests by likelihood.
+    nothing. `addresses(card)`, where it has one, gives those of its servers; `pinned(card)` the card with the digest of
+    its weights. `several_clips = True` where a request may hold some; `likelihoods = True` where it answers requests by
+    likelihood; `can_be_started = True` where `serve` of a card may start its server.
     """
 
     Arguments: type[Options]  # can change an answer: part of every response's key
@@ -131,6 +131,14 @@ def check_options(card: ModelCard) -> None:
     refusal = f"the backend '{card.backend}' takes no such argument"
     checked_options(engine.Arguments, card.args, f"model '{card.model}': args.", refusal)
     checked_options(engine.Connection, card.connection, f"model '{card.model}': connection.", refusal)
+    if card.prices is not None and card.prices.read_on is None:
+        raise UserError(
+            f"model '{card.model}': prices: they change: add the day on which they were read, read_on: '2026-12-01'"
+        )
+    if card.serve is not None and not getattr(engine, "can_be_started", False):
+        raise UserError(
+            f"model '{card.model}': serve: the backend '{card.backend}' has no server that could be started: use openai"
+        )
     if card.long_clips == "split" and not getattr(engine, "several_clips", False):
         raise UserError(
             f"model '{card.model}': long_clips: the backend '{card.backend}' takes one clip in a request, so that a "
@@ -150,10 +158,11 @@ def check_likelihoods(card: ModelCard) -> None:
 def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:
     """The card with `--model-args` laid over it.
 
-    A name is looked for among the backend's connection options, its arguments, and the card's own fields, in this
-    order. Raises UserError for a name that is none of them.
+    A name is looked for among the backend's connection options, its arguments, the card's own fields, and those of its
+    `serve`, in this order. Raises UserError for a name that is none of them.
     """
     engine = BACKENDS.get(card.backend)
+    of_server = set(Serve.model_fields) if card.serve else set()
     own = set(ModelCard.model_fields) - {"model", "backend", "args", "connection", "simulated"}
     data = card.model_dump()
     for name, value in overrides.items():
@@ -163,8 +172,10 @@ def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:
             data["args"][name] = value
         elif name in own:
             data[name] = value
+        elif name in of_server and data["serve"]:
+            data["serve"][name] = value
         else:
-            known = own | set(engine.Connection.model_fields) | set(engine.Arguments.model_fields)
+            known = own | of_server | set(engine.Connection.model_fields) | set(engine.Arguments.model_fields)
             raise UserError(
                 f"--model-args {name}: the model '{card.model}' has no such argument. {did_you_mean(name, known)}"
             )

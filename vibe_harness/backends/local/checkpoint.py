@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -136,3 +136,30 @@ def _sum(path: Path, size: int, mtime_ns: int) -> str:
     """SHA-256 of a file in hex, computed once for each size and time of the file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def adapter_folder(card: ModelCard, weights: Mapping[str, str | None], name: str) -> Path:
+    """The folder of a LoRA adapter that comes with a model's weights: folder `name` of them.
+
+    weights: as `checkpoint` returns them. From the hub it is downloaded, or read from the cache. Raises UserError where
+    it is not there: without it the model would be another.
+    """
+    folder = Path(str(weights["id"]))
+    if not folder.is_dir():
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+        try:
+            folder = Path(snapshot_download(card.id, revision=weights["revision"], allow_patterns=[f"{name}/*"]))
+        except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+            said = " ".join(str(error).split())[:300]
+            raise UserError(
+                f"the model '{card.model}': its adapter '{name}' cannot be loaded from {card.id}: {said}"
+            ) from None
+    adapter = (folder / name).resolve()
+    if not (adapter / "adapter_config.json").is_file():
+        raise UserError(
+            f"the model '{card.model}': there is no adapter in {adapter} (adapter_config.json); the model hears with "
+            "it alone: load the whole repository of the model"
+        )
+    return adapter

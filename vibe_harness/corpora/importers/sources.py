@@ -10,7 +10,7 @@ import zipfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import StorageError, UserError, write_failed
 
 _STAMP = ".unpacked.json"
 
@@ -79,9 +79,9 @@ def unpack(archive: Path, folder: Path) -> None:
 def disk_error(path: Path, error: OSError) -> UserError:
     """A failed read or write in words: the disk is full, or a file may not be used. path: where it names none."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return UserError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
+        return StorageError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
     where = error.filename if isinstance(error.filename, str) else path
-    return UserError(f"{where}: cannot be used: {error.strerror or error}")
+    return write_failed(f"{where}: cannot be used", error)
 
 
 def _merge(source: Path, target: Path) -> None:
