@@ -158,11 +158,12 @@ def draw_sentences(clips: list[Clip], count: int, seed: int) -> Kept:
 
 def balanced(clips: list[Clip], balance: Balancing, seed: int) -> Kept:
     """Clips of as many speakers of each group, within each group of balance.within, speakers drawn by the seed."""
-    column, within = balance.column, balance.within
+    columns = [balance.column, balance.within] if balance.within else [balance.column]
     cells: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for clip in clips:
-        if column in clip.groups and (within is None or within in clip.groups):
-            cells[clip.groups[within] if within else ""][clip.groups[column]].add(clip.speaker)
+        if not _missing(clip, columns):
+            within = clip.groups[balance.within] if balance.within else ""
+            cells[within][clip.groups[balance.column]].add(clip.speaker)
     groups = {group for cell in cells.values() for group in cell}
     drawn: set[str] = set()
     for cell in cells.values():
@@ -173,11 +174,16 @@ def balanced(clips: list[Clip], balance: Balancing, seed: int) -> Kept:
     for clip in clips:
         if clip.speaker in drawn:
             kept.append(clip)
-        elif column not in clip.groups or (within is not None and within not in clip.groups):
-            left_out.append(LeftOut(clip.file, f"no {column if column not in clip.groups else within} stated"))
+        elif missing := _missing(clip, columns):
+            left_out.append(LeftOut(clip.file, f"no {missing[0]} stated"))
         else:
-            left_out.append(LeftOut(clip.file, f"speaker beyond an equal number of each {column}", clip.speaker))
+            why = f"speaker beyond an equal number of each {balance.column}"
+            left_out.append(LeftOut(clip.file, why, clip.speaker))
     return kept, left_out
+
+
+def _missing(clip: Clip, columns: Sequence[str]) -> list[str]:
+    return [column for column in columns if column not in clip.groups]
 
 
 def _split(clips: Sequence[Clip], keep: Callable[[Clip], bool]) -> tuple[list[Clip], list[Clip]]:

@@ -70,20 +70,16 @@ def read_choice(answer: str, options: Sequence[Option]) -> Choice:
 
 def _settled(claims: Sequence[LetterClaim]) -> LetterClaim | None:
     """The claim that settles the answer; an undecided one where none does, None where nothing is claimed."""
-    for stances in ((Stance.TAKEN,), (Stance.BEST,), (Stance.GOOD,)):
-        undecided = [claim for claim in claims if claim.stance is Stance.UNDECIDED]
-        found = [claim for claim in claims if claim.stance in stances]
-        if not found:
-            continue
-        last = found[-1]
-        if undecided and undecided[-1].place > last.place:
-            return undecided[-1]
-        retracted = any(claim.retracts and claim.label == last.label and claim.place > last.place for claim in claims)
-        good = {claim.label for claim in claims if claim.stance in (Stance.GOOD, Stance.ALSO)}
-        if retracted or (last.stance is Stance.GOOD and len(good) > 1):
-            return LetterClaim(last.place, last.label, Stance.UNDECIDED)
-        return last
-    return next((claim for claim in reversed(claims) if claim.stance is Stance.UNDECIDED), None)
+    last_of = {claim.stance: claim for claim in claims}
+    undecided = last_of.get(Stance.UNDECIDED)
+    last = last_of.get(Stance.TAKEN) or last_of.get(Stance.BEST) or last_of.get(Stance.GOOD)
+    if last is None or (undecided and undecided.place > last.place):
+        return undecided
+    retracted = any(claim.retracts and claim.label == last.label and claim.place > last.place for claim in claims)
+    good = {claim.label for claim in claims if claim.stance in (Stance.GOOD, Stance.ALSO)}
+    if retracted or (last.stance is Stance.GOOD and len(good) > 1):
+        return LetterClaim(last.place, last.label, Stance.UNDECIDED)
+    return last
 
 
 def _plain(answer: str, options: Sequence[Option]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
-from vibe_harness.extraction.canonical import canonicalisers
+from vibe_harness.extraction.canonical import Canonicaliser, canonicalisers
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
 
@@ -33,14 +33,9 @@ def observations(
         elif read is None:
             reading = Reading.NONE if response.thought and not response.text else Reading.ERROR
         else:
-            reading = read.readings.get(attribute, Reading.ERROR if read.error else Reading.UNPARSED)
-            if reading is Reading.VALUE:
-                raw = read.raw.get(attribute, ())
-                values = canonicaliser.canonical_values(raw)
-                if not values or None in map(canonicaliser.canonical, raw):  # read by rules, or under an older card
-                    reading, raw, values = Reading.UNPARSED, (), ()
-                else:  # a letter stands in raw, what it meant in that order is the value
-                    values = kind_of(task.card).meaning(task.card, variant, values)
+            reading, raw, values = _values_read(read, attribute, canonicaliser)
+            if values:  # raw keeps the letter of an option
+                values = kind_of(task.card).meaning(task.card, variant, values)
         found.append(
             Observation(
                 response.request,
@@ -58,3 +53,17 @@ def observations(
             )
         )
     return found
+
+
+def _values_read(
+    read: Extraction, attribute: str, canonicaliser: Canonicaliser
+) -> tuple[Reading, tuple[str, ...], tuple[str, ...]]:
+    """How an attribute was read, its raw values and the canonical ones; none but with Reading.VALUE."""
+    reading = read.readings.get(attribute, Reading.ERROR if read.error else Reading.UNPARSED)
+    if reading is not Reading.VALUE:
+        return reading, (), ()
+    raw = read.raw.get(attribute, ())
+    values = canonicaliser.canonical_values(raw)
+    if not values or None in map(canonicaliser.canonical, raw):  # read by rules, or under an older card
+        return Reading.UNPARSED, (), ()
+    return reading, raw, values

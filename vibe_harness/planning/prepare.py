@@ -29,6 +29,7 @@ from vibe_harness.planning.preflight_checks import (
     check_excludes,
     check_metrics,
     check_modality,
+    check_prices,
     check_rows,
     check_runs_no_code,
 )
@@ -70,11 +71,7 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
     index = CardIndex([Path(folder) for folder in config.include_path])
     model = with_overrides(index.model(config.model), config.model_args)
     check_modality(model, config.modality)
-    if config.max_cost is not None and model.prices is None:
-        raise UserError(
-            f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
-            "prices: {input: ..., output: ...} per million tokens"
-        )
+    check_prices(model, config.max_cost)
     tasks = index.tasks(config.tasks)
     check_metrics(tasks, trust_remote_code=config.trust_remote_code)
     check_answer_by(model, tasks, config.answer_by)

@@ -93,12 +93,16 @@ class FileNames:
         for name in names:
             self._names.setdefault(_plain(name), []).append(name)
 
-    def find(self, name: str) -> str | None:
-        """The file of that name: the one spelled exactly so, else the only one spelled nearly so."""
-        near = self._names.get(_plain(name), [])
-        if name in near:
-            return name
-        return near[0] if len(near) == 1 else None
+    def find(self, *names: str) -> str | None:
+        """The file with the first of the names that there is: an exact match, else the only one that differs in case or
+        Unicode form alone."""
+        for name in names:
+            near = self._names.get(_plain(name), [])
+            if name in near:
+                return name
+            if len(near) == 1:
+                return near[0]
+        return None
 
 
 def _plain(name: str) -> str:

@@ -52,15 +52,10 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
     taken: dict[tuple[str, str], str] = {}  # config and name of its files -> sample
     for row in rows:
         config = row.config
-        if config not in CONFIGS:
-            raise UserError(f"{row.place}: the configurations of BiasInEar are {', '.join(CONFIGS)}, not '{config}'")
-        require_columns(row.place, row.cells, [*PLAIN, *PARTS, *(f"{part}_text" for part in PARTS)])
+        facts = _facts(row)
         language, gender = config.split("_")
-        facts = {name: row.text(name) for name in PLAIN}
-        place = f"{row.place}: sample '{facts['sample_id']}', accent '{facts['accent']}', order '{facts['order']}'"
+        place = _place(row, facts)
         answer = facts["answer"].upper()
-        if answer not in REVERSED or facts["order"] not in ("original", "reversed"):
-            raise UserError(f"{place}: answer '{facts['answer']}' is not A to D, or the order is unknown")
         options = tuple(row.text(f"{part}_text") for part in PARTS[1:])
         pair = pairs[config, facts["sample_id"], facts["accent"]]
         if facts["order"] in pair:
@@ -93,6 +88,21 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
         kept = {column: fact for column, fact in groups.items() if fact}
         clips.append(Clip(clip_id, files["question"], speaker, kept, row.text("question_text"), facts["sample_id"]))
     return Listing(work, clips, [], _checked_answers(pairs.values()))
+
+
+def _facts(row: HubRow) -> dict[str, str]:
+    """The plain columns of a row. Raises UserError for a missing column and for a value that the benchmark lacks."""
+    if row.config not in CONFIGS:
+        raise UserError(f"{row.place}: the configurations of BiasInEar are {', '.join(CONFIGS)}, not '{row.config}'")
+    require_columns(row.place, row.cells, [*PLAIN, *PARTS, *(f"{part}_text" for part in PARTS)])
+    facts = {name: row.text(name) for name in PLAIN}
+    if facts["answer"].upper() not in REVERSED or facts["order"] not in ("original", "reversed"):
+        raise UserError(f"{_place(row, facts)}: answer '{facts['answer']}' is not A to D, or the order is unknown")
+    return facts
+
+
+def _place(row: HubRow, facts: Mapping[str, str]) -> str:
+    return f"{row.place}: sample '{facts['sample_id']}', accent '{facts['accent']}', order '{facts['order']}'"
 
 
 def _checked_answers(pairs: Iterable[Mapping[str, _Row]]) -> list[str]:

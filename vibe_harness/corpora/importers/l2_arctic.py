@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from vibe_harness.corpora.importers.base import Importer, LeftOut, Listing, folders, not_found
@@ -49,20 +50,7 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
             f"({archives[waiting[0]].name}{', ...' if len(waiting) > 1 else ''}): unpack these too, or name a folder "
             "of zips alone"
         )
-    left_out: list[LeftOut] = []
-    wavs: dict[str, Path] = {}
-    for folder in (folder for place in places for folder in folders(place)):
-        if _SUITCASE in folder.relative_to(source).parts:
-            if folder.name == _SUITCASE:
-                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "spontaneous speech, not the prompts"))
-        elif (folder / "wav").is_dir():
-            speaker = folder.name.upper()  # some disks and programs change the case of names
-            if speaker not in FACTS:
-                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "no speaker of the corpus"))
-            elif speaker in wavs:
-                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "a second copy of the speaker"))
-            else:
-                wavs[speaker] = folder
+    wavs, left_out = _speaker_folders(places, source)
     if not wavs:
         raise not_found(source, IMPORTER)
     texts = _texts(list(wavs.values()))
@@ -115,6 +103,26 @@ def _unpacked(source: Path, work: Path, archives: Mapping[str, Path]) -> list[Pa
         raise not_found(source, IMPORTER)
     work.mkdir(parents=True, exist_ok=True)
     return [open_source(archive, work / speaker) for speaker, archive in sorted(archives.items())]
+
+
+def _speaker_folders(places: Iterable[Path], source: Path) -> tuple[dict[str, Path], list[LeftOut]]:
+    """Speaker -> the folder that holds its wav/; and the folders that are left out."""
+    wavs: dict[str, Path] = {}
+    left_out: list[LeftOut] = []
+    for folder in chain.from_iterable(map(folders, places)):
+        below = folder.relative_to(source)
+        speaker = folder.name.upper()  # some disks and programs change the case of names
+        if folder.name == _SUITCASE:
+            left_out.append(LeftOut(below.as_posix(), "spontaneous speech, not the prompts"))
+        elif _SUITCASE in below.parts or not (folder / "wav").is_dir():
+            continue
+        elif speaker not in FACTS:
+            left_out.append(LeftOut(below.as_posix(), "no speaker of the corpus"))
+        elif speaker in wavs:
+            left_out.append(LeftOut(below.as_posix(), "a second copy of the speaker"))
+        else:
+            wavs[speaker] = folder
+    return wavs, left_out
 
 
 def _texts(speakers: list[Path]) -> dict[str, str]:

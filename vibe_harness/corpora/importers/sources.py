@@ -8,6 +8,7 @@ import shutil
 import stat
 import zipfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from vibe_harness.errors import UserError
@@ -53,17 +54,8 @@ def unpack(archive: Path, folder: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as file:
             members = [member for member in file.infolist() if not member.filename.startswith("__MACOSX/")]
-            for member in members:
-                _check_member(archive, member)
-            names = Counter(member.filename for member in members if not member.is_dir())
-            twice = [name for name, count in names.items() if count > 1]
-            if twice:
-                raise UserError(f"{archive}: holds two files '{twice[0]}': nobody can say which of them is meant")
-            needed, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
-            if needed > free:
-                raise UserError(f"{archive}: unpacks to {needed:,} bytes, and {folder} has {free:,} free: make room")
-            for member in members:
-                file.extract(member, folder)
+            _check_members(archive, members, folder)
+            file.extractall(folder, members)
     except (zipfile.BadZipFile, EOFError) as error:
         raise UserError(f"{archive}: a damaged zip ({error}): fetch it again") from None
     except (RuntimeError, NotImplementedError) as error:  # zipfile's words for a password or an unknown method
@@ -91,6 +83,18 @@ def _merge(source: Path, target: Path) -> None:
     for entry in source.iterdir():
         entry.replace(target / entry.name)
     source.rmdir()
+
+
+def _check_members(archive: Path, members: Sequence[zipfile.ZipInfo], folder: Path) -> None:
+    for member in members:
+        _check_member(archive, member)
+    names = Counter(member.filename for member in members if not member.is_dir())
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise UserError(f"{archive}: holds two files '{twice[0]}': nobody can say which of them is meant")
+    needed, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
+    if needed > free:
+        raise UserError(f"{archive}: unpacks to {needed:,} bytes, and {folder} has {free:,} free: make room")
 
 
 def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:

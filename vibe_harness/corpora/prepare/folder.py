@@ -111,8 +111,18 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
     import pyarrow.parquet as pq
 
     clips = corpus.clips
+    checks = [audio[clip.file] for clip in clips]
     groups = list(dict.fromkeys(column for clip in clips for column in clip.groups))
     text = pa.string()
+    measured = {
+        "channels": pa.int32(),
+        "format": text,
+        "subtype": text,
+        "level_db": pa.float64(),
+        "clipped": pa.float64(),
+        "pauses": pa.float64(),
+        "sha256": text,
+    }
     columns: dict[str, Any] = {
         "corpus": pa.array([corpus.name] * len(clips), text),
         "id": pa.array([clip.id for clip in clips], text),
@@ -120,19 +130,19 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
         "speaker": pa.array([clip.speaker for clip in clips], text),
         **{name: pa.array([clip.groups.get(name) for clip in clips], text) for name in groups},
         "text": pa.array([clip.text for clip in clips], text),
-        "duration_s": pa.array([audio[clip.file].duration_s for clip in clips], pa.float64()),
-        "sample_rate": pa.array([audio[clip.file].rate for clip in clips], pa.int32()),
-        "channels": pa.array([audio[clip.file].channels for clip in clips], pa.int32()),
-        "format": pa.array([audio[clip.file].format for clip in clips], text),
-        "subtype": pa.array([audio[clip.file].subtype for clip in clips], text),
-        "level_db": pa.array([audio[clip.file].level_db for clip in clips], pa.float64()),
-        "clipped": pa.array([audio[clip.file].clipped for clip in clips], pa.float64()),
-        "pauses": pa.array([audio[clip.file].pauses for clip in clips], pa.float64()),
-        "sha256": pa.array([audio[clip.file].sha256 for clip in clips], text),
+        "duration_s": pa.array([check.duration_s for check in checks], pa.float64()),
+        "sample_rate": pa.array([check.rate for check in checks], pa.int32()),
+        **{name: pa.array([getattr(check, name) for check in checks], kind) for name, kind in measured.items()},
         "licence": pa.array([corpus.licence] * len(clips), text),
         "synthetic": pa.array([corpus.synthetic] * len(clips), pa.bool_()),
     }
-    facts = {
+    metadata = {METADATA: json.dumps(_facts(corpus), ensure_ascii=False)}
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
+
+
+def _facts(corpus: Corpus) -> dict[str, Any]:
+    """What a manifest says of the corpus as a whole."""
+    return {
         "corpus": corpus.name,
         "audio_folder": str(corpus.root),
         "notes": list(corpus.notes),
@@ -143,5 +153,3 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
         "distinct_speakers": list(corpus.distinct_speakers),
         "min_speakers": corpus.min_speakers,
     }
-    metadata = {METADATA: json.dumps(facts, ensure_ascii=False)}
-    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
