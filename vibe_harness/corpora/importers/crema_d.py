@@ -1,4 +1,4 @@
-"""CREMA-D: 91 actors, 12 sentences, 6 emotions; the file name says it all, a table says who the actors are."""
+"""CREMA-D: 91 actors, 12 sentences, 6 emotions, given by the file names; a table describes the actors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAME = re.compile(r"(\d{4})_([A-Z]{3})_([A-Z]{3})_(LO|MD|HI|XX?)")
 
 
 def read(source: Path, _: Path, corpus: str) -> Listing:
-    """Clips of AudioWAV/, with the actor's gender, age, race and ethnicity, the emotion and its level."""
+    """Read the clips of AudioWAV/, with the actor's gender, age, race and ethnicity, the emotion and its level."""
     root = next((f for f in folders(source) if (f / DEMOGRAPHICS).is_file() and (f / "AudioWAV").is_dir()), None)
     if root is None:
         raise not_found(source, IMPORTER)
@@ -54,7 +54,7 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
             notes.append(f"{name}: level X of an old clone, taken as XX")
         clip_id = f"{corpus}/{actor}/{'_'.join((actor, sentence, emotion, level))}"
         if clip_id in seen:
-            left_out.append(LeftOut(file, "the same take stands under another name", seen[clip_id]))
+            left_out.append(LeftOut(file, "the same take under another name", seen[clip_id]))
             continue
         seen[clip_id] = file
         groups = {**actors[actor], "emotion": EMOTIONS[emotion], "level": LEVELS[level], "sentence_id": sentence}
@@ -75,9 +75,9 @@ def _parts(name: str, actors: Mapping[str, object]) -> tuple[str, ...] | str:
 
 
 def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
-    """Rows of a copy on the hub: the audio's own name says actor, sentence, emotion and level; sex is a column.
+    """Read a copy on the hub. The name of the audio gives actor, sentence, emotion and level; sex is a column.
 
-    age, race and ethnicity are taken where the copy has them. Written to `work` as the release is laid out, then read.
+    Age, race and ethnicity are optional columns. Rows are written to `work` in the layout of the release, then read.
     """
     actors: dict[str, dict[str, str]] = {}
     for row in rows:
@@ -109,12 +109,14 @@ def _actors(path: Path) -> dict[str, dict[str, str]]:
         }
         actor = {column: fact for column, fact in facts.items() if fact}
         if actors.setdefault(cells["ActorID"], actor) != actor:
-            raise UserError(f"{path}:{row.line}: actor {cells['ActorID']} stands twice, with other facts: remove one")
+            raise UserError(
+                f"{path}:{row.line}: actor {cells['ActorID']} has two rows with different facts: remove one"
+            )
     return actors
 
 
 def _absent(path: Path, files: FileNames) -> list[LeftOut]:
-    """Clips that the release lists and this copy lacks."""
+    """Clips that the release lists and that are missing here."""
     if not path.is_file():
         return []
     rows = read_rows(path, lambda _, columns: require_columns(path, columns, ["Filename"]))

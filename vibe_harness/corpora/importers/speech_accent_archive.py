@@ -1,4 +1,4 @@
-"""Speech Accent Archive: speakers of many first languages read one paragraph. The layout of its Kaggle copy."""
+"""Speech Accent Archive: speakers of many first languages read one paragraph. Reads the layout of its Kaggle copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vibe_harness.records import Clip
 
 TABLE = "speakers_all.csv"
 AUDIO_FOLDERS = ("recordings/recordings", "recordings", "processed_wav_files", "audio")
-COLUMNS = {  # ours -> theirs, in this and in later releases
+COLUMNS = {  # our name -> the archive's, in this and in later releases
     "file": ("filename", "speech_sample"),
     "gender": ("sex", "gender"),
     "accent": ("native_language",),
@@ -30,13 +30,13 @@ MISSPELLED = frozenset(GENDERS) - {"male", "female"}
 
 
 def read(source: Path, _: Path, corpus: str) -> Listing:
-    """One clip a speaker, with gender, first language (which is the accent), age, age of onset, country of birth."""
+    """Read one clip per speaker, with gender, first language (also as accent), age, age of onset, country of birth."""
     root = next((folder for folder in folders(source) if (folder / TABLE).is_file()), None)
     if root is None:
         raise not_found(source, IMPORTER)
     audio = next((root / name for name in AUDIO_FOLDERS if _audio_names(root / name)), None)
     if audio is None:
-        raise UserError(f"{root}: {TABLE} is there, the recordings are not: looked in {', '.join(AUDIO_FOLDERS)}")
+        raise UserError(f"{root}: has {TABLE}, but no recordings: looked in {', '.join(AUDIO_FOLDERS)}")
     files = FileNames(_audio_names(audio))
     rows = _rows(root / TABLE)
     counts = Counter(row["file"] for row in rows)
@@ -58,7 +58,7 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
 
 
 def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
-    """Rows of a copy on the hub that has the archive's columns, written to `work` as it is laid out, then read."""
+    """Read a copy on the hub with the archive's columns. The rows are written to `work` in its layout, then read."""
     table = []
     for row in rows:
         name = row.text(*COLUMNS["file"])
@@ -99,7 +99,7 @@ def _audio_names(folder: Path) -> list[str]:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    """The table's rows under our names for its columns. Unnamed columns, which it ends with, are passed over."""
+    """The rows of the table, with our names for its columns. Unnamed columns, at its end, are ignored."""
     columns: dict[str, str] = {}
 
     def check(_: str, have: list[str]) -> None:

@@ -1,10 +1,10 @@
-"""The folder of a prepared corpus: what stands in it, written whole or not at all, by one process at a time.
+"""The folder of a prepared corpus. Files are replaced whole, by one process at a time.
 
-manifest.parquet   one row a clip; opens with `datasets` and pandas
+manifest.parquet   one row per clip; opens with `datasets` and pandas
 left_out.csv       file, why, detail: every clip that is not in the manifest
-README.md          the data card, for people
-checks.parquet     the checks of all files, so that the next `prepare` decodes only what changed
-audio/             only where the source was a zip or the hub, or the card perturbs the sound
+README.md          the data card
+checks.parquet     the checks of all files, so that the next `prepare` only decodes changed files
+audio/             only if the source was a zip or the hub, or if the card changes the audio
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PreparedCorpus:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder, made where it is missing, for this process. Raises UserError where another one holds it."""
+    """Lock the folder, which is made if needed, for this process. Raises UserError if another process has the lock."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder / ".lock", blocking=False)
     try:
@@ -61,9 +61,9 @@ def locked(folder: Path) -> Iterator[None]:
 def write_folder(
     card: CorpusCard, prepared: PreparedCorpus, checks: Mapping[str, CachedCheck], checked_root: Path
 ) -> None:
-    """Write every file aside, then put all in place, the manifest last.
+    """Write all files under temporary names, then rename them, the manifest last.
 
-    Raises UserError where a file's name is not UTF-8.
+    Raises UserError if the name of an audio file is not UTF-8.
     """
     folder = prepared.folder
     writers: dict[str, Callable[[Path], None]] = {
@@ -78,7 +78,7 @@ def write_folder(
             write(aside[name])
         for name in writers:
             aside[name].replace(folder / name)
-    except UnicodeEncodeError as error:  # Linux takes any bytes for a name; a table of text does not
+    except UnicodeEncodeError as error:  # Linux allows any bytes in a name; a table of text does not
         raise UserError(f"the name {error.object!r} is not UTF-8, so no table can hold it: rename the file") from None
     finally:
         for path in aside.values():
@@ -97,7 +97,7 @@ def _write_left_out(path: Path, left_out: Sequence[LeftOut]) -> None:
 
 
 def read_left_out(folder: Path) -> list[LeftOut]:
-    """What a prepared corpus left out; nothing for one that was not prepared."""
+    """What a prepared corpus left out; an empty list for one that was not prepared."""
     path = folder / LEFT_OUT
     if not path.is_file():
         return []
@@ -106,7 +106,7 @@ def read_left_out(folder: Path) -> list[LeftOut]:
 
 
 def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> None:
-    """One row a clip, as Parquet, with what the checks measured; `id` is Clip.id, whole."""
+    """Write one row per clip, as Parquet, with what the checks measured. `id` is the whole Clip.id."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -141,7 +141,7 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
 
 
 def _facts(corpus: Corpus) -> dict[str, Any]:
-    """What a manifest says of the corpus as a whole."""
+    """Metadata of the corpus as a whole."""
     return {
         "corpus": corpus.name,
         "audio_folder": str(corpus.root),
