@@ -1,4 +1,4 @@
-"""From a response and what an extractor read in it to one observation an attribute."""
+"""Observations: what one response says, one per attribute."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading
 def observations(
     task: Task, variant: str, clip: Clip, response: Response, extraction: Extraction | None
 ) -> list[Observation]:
-    """What one response says: one observation for each attribute of the task, in the card's order.
+    """Make one observation for each attribute of the task, in the card's order.
 
-    extraction: what was read in the response; None where there was no text to read. Only a response with text (ok or
-    truncated) has values. Where such a response has no extraction yet, its readings are errors: still to be made.
+    extraction: of the response; None if there was no text to read. Only responses with text (ok or truncated) have
+    values. If such a response has no extraction yet, the readings are errors, to be extracted later.
     """
     outcome = response.outcome
     answer = digest(response.text, 16) if response.text else None
@@ -58,7 +58,7 @@ def observations(
 def _values_read(
     read: Extraction, attribute: str, canonicaliser: Canonicaliser
 ) -> tuple[Reading, tuple[str, ...], tuple[str, ...]]:
-    """How an attribute was read, its raw values and the canonical ones; none but with Reading.VALUE."""
+    """The reading of an attribute, with raw and canonical values; both are empty unless it is Reading.VALUE."""
     reading = read.readings.get(attribute, Reading.ERROR if read.error else Reading.UNPARSED)
     if reading is not Reading.VALUE:
         return reading, (), ()
