@@ -84,7 +84,10 @@ def test_an_output_that_takes_no_more_is_said_in_a_line():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="streams are closed by the shell")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed",
+    [pytest.param(">&-", marks=pytest.mark.slow), pytest.param("2>&-", marks=pytest.mark.slow), "<&- >&- 2>&-"],
+)
 def test_a_program_started_with_its_streams_closed_goes_on(quick, tones, closed):
     words = [sys.executable, "-m", "vibe_harness", *RUN, "--corpus", str(tones), "--output-path", "out"]
     done = subprocess.run(
