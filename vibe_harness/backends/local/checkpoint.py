@@ -1,4 +1,4 @@
-"""Where a card's weights are loaded from: the hub, a folder, or a checkpoint that comes along with the harness."""
+"""The checkpoint of a card: from the hub, a folder, or the built-in models."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
 
-LIBRARY = "library:"  # ahead of a folder's path below the built-in models/, so that an id is the same on every machine
+LIBRARY = "library:"  # prefix of a path below the built-in models/, the same on every machine
 
 
 def checkpoint(card: ModelCard) -> dict[str, str | None]:
     """The name and the revision of the weights, as keyword arguments `id` and `revision` for engines.
 
-    A checkpoint of the library has the digest of its files for its revision. Raises UserError where it is missing, or
-    where a file differs from those that the card was written for.
+    The revision of a built-in checkpoint is the digest of its files. Raises UserError if it is missing, or if the digest
+    is not the card's.
     """
     if not card.id.startswith(LIBRARY):
         return {"id": card.id, "revision": card.revision}
@@ -28,7 +28,7 @@ def checkpoint(card: ModelCard) -> dict[str, str | None]:
     found = checkpoint_digest(folder)
     if found != card.revision:
         raise UserError(
-            f"the model '{card.model}': the files in {folder} have the digest {found}, and its card says "
+            f"the model '{card.model}': the files in {folder} have the digest {found}, but its card has "
             f"{card.revision}: install vibe-harness again, or write a card of your own for other weights"
         )
     return {"id": str(folder), "revision": None}
