@@ -16,8 +16,8 @@ LIBRARY = "library:"  # prefix of a path below the built-in models/, the same on
 def checkpoint(card: ModelCard) -> dict[str, str | None]:
     """The name and the revision of the weights, as keyword arguments `id` and `revision` for engines.
 
-    The revision of a built-in checkpoint is the digest of its files. Raises UserError if it is missing, or if the digest
-    is not the card's.
+    The revision of a built-in checkpoint is the digest of its files. Raises UserError if it is missing, or if its
+    digest is not the card's.
     """
     if not card.id.startswith(LIBRARY):
         return {"id": card.id, "revision": card.revision}
