@@ -289,7 +289,7 @@ def _levels_not_held(scores: Sequence[Score]) -> list[str]:
         if score.detail.get("level", 0.0) >= TOO_OFTEN:
             found.setdefault(score.metric, []).append(score)
     return [
-        f"{metric}: too few speakers for numbers of answers or habits so unlike: the test of "
+        f"{metric}: too few speakers for answers so rare, or numbers of answers or habits so unlike: the test of "
         f"{', '.join(score.attribute or 'the task' for score in own)} rejects up to "
         f"{max(score.detail['level'] for score in own):.0%} of true nulls at 0.05"
         for metric, own in found.items()
