@@ -22,6 +22,7 @@ SETTINGS = {
 LONGEST_SETTING = 24  # letters that are shown of a setting's value
 
 
+@cache
 def environment() -> jinja2.Environment:
     """Everything is escaped, but for the style and the scripts that stand beside the templates."""
     found = jinja2.Environment(
@@ -46,12 +47,6 @@ def environment() -> jinja2.Environment:
     found.filters["digits"] = score_digits
     found.globals.update(inline=_inline, script_hash=_script_hash, script=None)
     return found
-
-
-@cache
-def templates() -> jinja2.Environment:
-    """One environment for all pages without filters of their own, so that each template is compiled once."""
-    return environment()
 
 
 def _shown(value: object) -> object:

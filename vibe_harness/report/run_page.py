@@ -12,7 +12,7 @@ from vibe_harness.errors import UserError
 from vibe_harness.metrics.registry import METRICS
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score
-from vibe_harness.report.html import templates
+from vibe_harness.report.html import environment
 from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.stars import Family, family_of, stars, task_level_scores, tested
 from vibe_harness.stats.adjust import ALPHA
@@ -69,7 +69,7 @@ def run_page(
     heard: clip and answer of the hearing check. checked: what people judged; stale: why that is of an earlier state.
     """
     family = family_of([score for task in results.tasks for score in tested(task)])
-    return templates().get_template("run.html.j2").render(
+    return environment().get_template("run.html.j2").render(
         results=results, record=record, heard=heard, samples=samples, family=family,
         summary=list(_summary(results, family)), checked=checked, stale=stale,
         tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
