@@ -49,9 +49,9 @@ def test_many_groups_have_the_scores_of_the_products(monkeypatch: pytest.MonkeyP
 
 def test_many_groups_are_tested_with_their_values() -> None:
     shifted = table(0)
-    shifted[GROUPS == 7] = [0, 0, 0, 0, 9]
+    shifted[GROUPS < 20] += [0, 0, 0, 0, 9]
     test = permutation_test([shifted], GROUPS, permutations=199).mean
     assert test.p_value == pytest.approx(1 / 200)
     (p_values,) = value_tests([shifted], GROUPS, permutations=199)
     assert p_values is not None and p_values.shape == (40, 5)
-    assert p_values[7, 4] == p_values.min() <= 0.05
+    assert p_values[:20, 4].min() == p_values.min() <= 0.05

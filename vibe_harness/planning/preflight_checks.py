@@ -45,6 +45,15 @@ def check_modality(model: ModelCard, modality: Modality) -> None:
         raise UserError(f"model '{model.model}' is simulated and only takes audio: leave out --modality {modality}")
 
 
+def check_prices(model: ModelCard, max_cost: float | None) -> None:
+    """Raise UserError if the cost is limited and cannot be computed."""
+    if max_cost is not None and model.prices is None:
+        raise UserError(
+            f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
+            "prices: {input: ..., output: ..., read_on: ...} per million tokens"
+        )
+
+
 def check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy) -> None:
     """Raise UserError if the tasks or the model's back end do not support this way of answering."""
     if answer_by == "generate":

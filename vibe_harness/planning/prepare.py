@@ -43,6 +43,7 @@ from vibe_harness.planning.preflight_checks import (
     check_hearing_question,
     check_metrics,
     check_modality,
+    check_prices,
     check_rows,
     check_runs_no_code,
 )
@@ -94,11 +95,7 @@ def prepare(
     model = pinned(run_model(config, index))
     warn_of_end(model)
     check_modality(model, config.modality)
-    if config.max_cost is not None and model.prices is None:
-        raise UserError(
-            f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
-            "prices: {input: ..., output: ..., read_on: ...} per million tokens"
-        )
+    check_prices(model, config.max_cost)
     tasks = index.tasks(config.tasks)
     check_metrics(tasks, trust_remote_code=config.trust_remote_code)
     check_answer_by(model, tasks, config.answer_by)

@@ -51,8 +51,8 @@ def write_site(
     Raises UserError where a file cannot be written.
     """
     pages = _page_names(board)
-    templates = environment()
-    templates.filters["span"] = _span
+    templates = environment().overlay()  # the filters of others stay as they are
+    templates.filters = {**templates.filters, "span": _span}
     correlations = [found for block in board.blocks if (found := task_relations(block))]
     tau = [row for block in board.blocks for row in tau_rows(block)]
     agreement = corpus_agreement(board.blocks)

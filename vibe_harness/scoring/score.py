@@ -72,19 +72,10 @@ def score_run(
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = column_names(folder.observations, ["task", "variant", *SCORED])
-    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
-    for dimension in dimensions or record.dimensions:
-        check_dimension(dimension, columns, "the run")
-        if dimension not in record.dimensions:  # those of the run were checked ahead of it
-            held = set(rows_of(folder.clips, [GROUP_PREFIX + name for name in parts_of(dimension)]))
-            groups = sorted(tuple(map(str, row)) for row in held if None not in row)
-            check_group_names(dimension, groups, record.named_groups)
+    dimensions = dimensions or record.dimensions
+    _check_dimensions(folder, record, dimensions)
     steps = [
-        (task, variant, dimension)
-        for task in record.tasks
-        for variant in task.variants
-        for dimension in (dimensions or record.dimensions)
+        (task, variant, dimension) for task in record.tasks for variant in task.variants for dimension in dimensions
     ]
     compared = _confounds(folder, record, dimensions or record.dimensions)
     by_likelihood = record.answer_by == "likelihood"
@@ -144,6 +135,17 @@ def _confounds(folder: RunFolder, record: RunRecord, dimensions: Sequence[str]) 
         if any(group_in(clip.groups, dimension) for clip in clips):
             found += confounds(clips, measured, dimension, evened)
     return found
+
+
+def _check_dimensions(folder: RunFolder, record: RunRecord, dimensions: Sequence[str]) -> None:
+    names = column_names(folder.observations, ["task", "variant", *SCORED])
+    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
+    for dimension in dimensions:
+        check_dimension(dimension, columns, "the run")
+        if dimension not in record.dimensions:  # those of the run were checked before it
+            held = set(rows_of(folder.clips, [GROUP_PREFIX + name for name in parts_of(dimension)]))
+            groups = sorted(tuple(map(str, row)) for row in held if None not in row)
+            check_group_names(dimension, groups, record.named_groups)
 
 
 def recorded_settings(folder: RunFolder) -> Settings:

@@ -1,4 +1,4 @@
-"""Where a card's weights are loaded from: the hub, a folder, or a checkpoint that comes along with the harness."""
+"""The checkpoint of a card: from the hub, a folder, or the built-in models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
 
-LIBRARY = "library:"  # ahead of a folder's path below the built-in models/, so that an id is the same on every machine
+LIBRARY = "library:"  # prefix of a path below the built-in models/, the same on every machine
 CONFIGURATIONS = ("config.json", "params.json")  # the latter in folders of Mistral's own format
 WEIGHTS = (".safetensors", ".bin", ".pt")
 HASHED = (*WEIGHTS, ".json", ".jinja", ".model", ".txt", ".tiktoken", ".py")
@@ -23,8 +23,8 @@ WORDS = ("tokenizer", "processor_config", "preprocessor_config", "tekken", "voca
 def checkpoint(card: ModelCard) -> dict[str, str | None]:
     """The name and the revision of the weights, as keyword arguments `id` and `revision` for engines.
 
-    A checkpoint of the library has the digest of its files for its revision. Raises UserError where it is missing, or
-    where a file differs from those that the card was written for.
+    The revision of a built-in checkpoint is the digest of its files. Raises UserError if it is missing, or if its
+    digest is not the card's.
     """
     if card.id.startswith(LIBRARY):
         folder = _of_library(card)
