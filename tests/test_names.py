@@ -39,8 +39,6 @@ TOO_COMPLEX = {
     "cli/study.py:command",
     "cli/validate_extraction.py:_print",
     "metrics/ntvd.py:ntvd",
-    "report/board.py:_columns",
-    "report/figures.py:_dots",
     "report/relations.py:beside_choice",
     "stats/comparison.py:compare",
 }

@@ -223,6 +223,13 @@ def write_leaderboard(
     return page
 
 
+def cite(run: str | Path) -> str:
+    """A Methods paragraph of a run in LaTeX and the BibTeX of what it cites; see `vibe_harness.report.methods`."""
+    from vibe_harness.report.methods import citation
+
+    return citation(RunFolder(Path(run)))
+
+
 def compare(
     before: str | Path, after: str | Path, *, tau: int | None = None, permutations: int | None = None
 ) -> RunComparison:

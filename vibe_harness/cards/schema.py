@@ -290,6 +290,8 @@ class ModelCard(Card):
         {}, description="column -> groups that the model does not support: language: [ko]; a run over them is an error"
     )
     simulated: bool = Field(False, description="not a real model: left out of leaderboards by default")
+    parameters: float | None = Field(None, gt=0, description="size in billions, as the model's makers state it")
+    open_weights: bool | None = Field(None, description="the weights can be downloaded")
     licence: str | None = Field(None, description="of the weights, or terms of the service")
     notes: str | None = Field(None, description="for readers of the card; not part of any digest")
 
