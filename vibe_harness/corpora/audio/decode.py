@@ -41,8 +41,8 @@ CLIPPED_AT = 0.999  # of full scale
 PAUSE_DB = 30.0  # frames this far under the loud ones count as pause
 
 # Up to where does a clip have sound? In 239 recordings of five kinds, of 16 kHz and more, the highest frequency within
-# 60 dB of the loudest lies at 7 kHz and above (95 in 100: 7.7 kHz and above). The same, taken through 8 kHz, end at 3.80
-# to 3.92 kHz, whatever rate they are written at afterwards.
+# 60 dB of the loudest lies at 7 kHz and above (95 in 100: 7.7 kHz and above). The same, taken through 8 kHz, end at
+# 3.80 to 3.92 kHz, whatever rate they are written at afterwards.
 BAND_DB = 60.0
 BAND_FRAMES = 16  # of the louder half, spread evenly over it by their power
 
