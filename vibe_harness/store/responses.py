@@ -92,6 +92,14 @@ def read_responses(path: Path) -> Iterator[StoredResponse]:
     return read_journal(path, decode_response)
 
 
+def count_lines(path: Path) -> int:
+    """Number of stored responses, failed ones and repeats too; 0 if there is no file. Nothing is decoded."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
 def count_answers(path: Path) -> int:
     """Number of responses in a file that are not errors. Invalid lines are skipped."""
     lines = journal_lines(path, decode_response)
