@@ -63,6 +63,7 @@ class Script:
     models: list[str] | None = field(default_factory=lambda: ["loopback"])  # None: no /v1/models
     key: str | None = None  # the key to insist on
     model_length: int | None = None  # as vLLM lists it
+    root: str | None = None  # the checkpoint that the list of models names
     vllm: str | None = None  # its version, where it says that it is vLLM
     served_model: str | None = None  # the name in replies; None echoes the request's
     other_model_after: int | None = None  # from this many answers on, replies name another version
@@ -194,6 +195,8 @@ class Server:
         more: dict[str, Any] = {} if self.script.model_length is None else {"max_model_len": self.script.model_length}
         if self.script.vllm is not None:
             more["owned_by"] = "vllm"
+        if self.script.root is not None:
+            more["root"] = self.script.root
         return self._locked(request) or web.json_response(
             {"object": "list", "data": [{"id": name, "object": "model", **more} for name in self.script.models]}
         )
@@ -301,7 +304,7 @@ class Server:
     def _served(self, model: str) -> str:
         self.answers += 1
         other = self.script.other_model_after
-        name = self.script.served_model or model
+        name = model if self.script.served_model is None else self.script.served_model
         return f"{name}-next" if other is not None and self.answers > other else name
 
     def _text(self, question: dialects.Question, clip: Heard | None) -> str:

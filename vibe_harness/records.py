@@ -33,6 +33,9 @@ class Outcome(StrEnum):
 # token of such a text. The two need not agree.
 AnswerBy = Literal["generate", "likelihood"]
 
+# What is done with a clip that is longer than a model takes; split: it is sent in pieces, in one request.
+LongClips = Literal["refuse", "truncate", "split"]
+
 
 class Reading(StrEnum):
     """The result of extracting one attribute from one response. Only `VALUE` is counted in distributions."""
@@ -207,6 +210,7 @@ class Extraction:
     refused: bool = False  # the response declines the task and gives no value
     text: str = ""  # the extractor's own answer
     error: str | None = None  # why the call failed or its answer could not be parsed
+    served_model: str | None = None  # of an extractor model: its name and version as the engine reported it
 
 
 @dataclass(frozen=True, slots=True)

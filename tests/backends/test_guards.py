@@ -116,7 +116,8 @@ def test_another_served_model_stops_the_run() -> None:
             got.extend(enforce_limits(engine, (ask(i) for i in range(100)), Budget()))
         engine.close()
         with pytest.raises(EngineError, match="changed from 'before' to 'loopback"):
-            engine = OpenAIEngine(model_card(server.url), [])
+            card = model_card(server.url).model_copy(update={"served_as": ["loopback-next"]})
+            engine = OpenAIEngine(card, [])
             list(enforce_limits(engine, [ask(1)], Budget(), served="before"))
         engine.close()
     assert {response.served_model for response in got} <= {"loopback"}
@@ -165,7 +166,7 @@ def test_a_budget_that_cannot_be_kept_ends_the_run(message: dict[str, str], outc
     with Loopback(body=json.dumps(silent)) as server:
         engine = OpenAIEngine(model_card(server.url, concurrency=4), [])
         got: list[Response] = []
-        with pytest.raises(EngineError, match="--max-cost cannot be kept: the server does not tell how many tokens"):
+        with pytest.raises(EngineError, match="--max-cost cannot be applied: the server does not report"):
             got.extend(enforce_limits(engine, (ask(i) for i in range(100)), budget))
         engine.close()
         assert 1 <= len(got) <= 6 and {r.outcome for r in got} == {outcome}

@@ -122,7 +122,7 @@ def test_what_cannot_be_asked_so(quick: Any, tones: Path, model: str, modality: 
     ("model", "task", "said"),
     [
         ("hf:org/name", "advisory", "only for choice tasks, and 'advisory' is not one"),
-        ("server", "spoken_stereoset", "the backend 'openai' of the model 'server' does not tell the log-prob"),
+        ("server", "spoken_stereoset", "the backend 'openai' of the model 'server' does not give the log-prob"),
     ],
 )
 def test_what_cannot_be_answered_by_likelihood(quick: Any, tones: Path, model: str, task: str, said: str) -> None:

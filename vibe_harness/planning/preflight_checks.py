@@ -24,6 +24,16 @@ from vibe_harness.records import AnswerBy, CheckedClip, Clip, parts_of
 SHOWN = 20  # errors listed in a message; the rest is counted
 
 
+def check_accepted(names: Sequence[str]) -> None:
+    """Raise UserError if a name given with --accept-served-model is no whole name."""
+    for name in names:
+        if any(wild in name for wild in "*?[]"):
+            raise UserError(
+                f"--accept-served-model {name}: write the whole name that the server gives, without wildcards, which "
+                "served_as on the card may have"
+            )
+
+
 def check_modality(model: ModelCard, modality: Modality) -> None:
     """Raise UserError if the model does not support the modality."""
     if modality != "transcript" and not model.audio:
@@ -33,6 +43,15 @@ def check_modality(model: ModelCard, modality: Modality) -> None:
         )
     if modality != "audio" and model.simulated:
         raise UserError(f"model '{model.model}' is simulated and only takes audio: leave out --modality {modality}")
+
+
+def check_prices(model: ModelCard, max_cost: float | None) -> None:
+    """Raise UserError if the cost is limited and cannot be computed."""
+    if max_cost is not None and model.prices is None:
+        raise UserError(
+            f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
+            "prices: {input: ..., output: ..., read_on: ...} per million tokens"
+        )
 
 
 def check_answer_by(model: ModelCard, tasks: Sequence[Task], answer_by: AnswerBy) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from vibe_harness.cards.schema import TaskCard
+from vibe_harness.cards.served_names import is_served_as
 from vibe_harness.corpora.confounds import Confound, confounds
 from vibe_harness.corpora.group_names import check_group_names
 from vibe_harness.corpora.sampling import check_dimension
@@ -32,7 +33,9 @@ from vibe_harness.scoring.reliability import (
 )
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.atomic_files import atomic_write
-from vibe_harness.store.engines import batch_checks, passed_hearing_check
+from vibe_harness.store.engines import batch_checks, engine_starts, passed_hearing_check
+from vibe_harness.store.extractions import extractor_served_model
+from vibe_harness.store.responses import served_model
 from vibe_harness.store.results import (
     FORMAT,
     BatchCheck,
@@ -69,19 +72,10 @@ def score_run(
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = column_names(folder.observations, ["task", "variant", *SCORED])
-    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
-    for dimension in dimensions or record.dimensions:
-        check_dimension(dimension, columns, "the run")
-        if dimension not in record.dimensions:  # those of the run were checked ahead of it
-            held = set(rows_of(folder.clips, [GROUP_PREFIX + name for name in parts_of(dimension)]))
-            groups = sorted(tuple(map(str, row)) for row in held if None not in row)
-            check_group_names(dimension, groups, record.named_groups)
+    dimensions = dimensions or record.dimensions
+    _check_dimensions(folder, record, dimensions)
     steps = [
-        (task, variant, dimension)
-        for task in record.tasks
-        for variant in task.variants
-        for dimension in (dimensions or record.dimensions)
+        (task, variant, dimension) for task in record.tasks for variant in task.variants for dimension in dimensions
     ]
     compared = _confounds(folder, record, dimensions or record.dimensions)
     by_likelihood = record.answer_by == "likelihood"
@@ -100,6 +94,7 @@ def score_run(
             tick(1)
     if keep_traces:
         _write_traces(folder, traces)
+    served = served_model(folder.responses)
     return Results(
         format=FORMAT,
         model=record.model.model,
@@ -111,6 +106,9 @@ def score_run(
         permutations=settings.permutations,
         seed=settings.seed,
         also_test=settings.also_test,
+        served_model=served,
+        served_as_asked=_as_asked(folder, record, served),
+        extractor_served_model=extractor_served_model(folder.extractions),
         modality=record.modality,
         answer_by=record.answer_by,
         hearing_check=_hearing(folder, record),
@@ -139,6 +137,17 @@ def _confounds(folder: RunFolder, record: RunRecord, dimensions: Sequence[str]) 
     return found
 
 
+def _check_dimensions(folder: RunFolder, record: RunRecord, dimensions: Sequence[str]) -> None:
+    names = column_names(folder.observations, ["task", "variant", *SCORED])
+    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
+    for dimension in dimensions:
+        check_dimension(dimension, columns, "the run")
+        if dimension not in record.dimensions:  # those of the run were checked before it
+            held = set(rows_of(folder.clips, [GROUP_PREFIX + name for name in parts_of(dimension)]))
+            groups = sorted(tuple(map(str, row)) for row in held if None not in row)
+            check_group_names(dimension, groups, record.named_groups)
+
+
 def recorded_settings(folder: RunFolder) -> Settings:
     """The settings that a run was scored with; the defaults, with the run's seed, where it has no scores yet."""
     if not folder.results.is_file():
@@ -154,6 +163,13 @@ def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Setti
     parts = parts_of(dimension)
     strata = tuple(column for column in record.strata if column not in parts)
     return replace(settings, speaker_strata=strata_for(dimension, record.speaker_strata), strata=strata)
+
+
+def _as_asked(folder: RunFolder, record: RunRecord, served: str | None) -> bool | None:
+    """Whether a server gave its model the name that is on the card; None where there was no server, or no name."""
+    if served is None or not any(start.addresses for start in engine_starts(folder.engines, "model")):
+        return None
+    return is_served_as(record.model.id, served, record.model.served_as)
 
 
 def _batch_check(folder: RunFolder) -> BatchCheck | None:
@@ -323,7 +339,7 @@ def _levels_not_held(scores: Sequence[Score]) -> list[str]:
         if score.detail.get("level", 0.0) >= TOO_OFTEN:
             found.setdefault(score.metric, []).append(score)
     return [
-        f"{metric}: too few speakers for numbers of answers or habits so unlike: the test of "
+        f"{metric}: too few speakers for answers so rare, or numbers of answers or habits so unlike: the test of "
         f"{', '.join(score.attribute or 'the task' for score in own)} rejects up to "
         f"{max(score.detail['level'] for score in own):.0%} of true nulls at 0.05"
         for metric, own in found.items()

@@ -25,6 +25,15 @@ class EngineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineStart:
+    """An engine that a run started. addresses: of its servers; none where the engine ran on the machine itself."""
+
+    addresses: tuple[str, ...]
+    time: float | None  # seconds since 1970
+    checkpoint: str | None  # what a server said that it has loaded, where it says so
+
+
+@dataclass(frozen=True, slots=True)
 class BatchDifference:
     """A request whose answer differs if it is sent alone."""
 
@@ -86,6 +95,20 @@ def append_engine(path: Path, role: str, fields: Mapping[str, Any]) -> None:
 def read_engines(path: Path) -> Iterator[EngineEntry]:
     """Every entry, in order. Raises UserError as `read_journal` does."""
     return read_journal(path, decode_engine)
+
+
+def engine_starts(path: Path, role: Literal["model", "extractor"]) -> list[EngineStart]:
+    """Every start of an engine in that role, in order. Raises UserError as `read_journal` does."""
+    return [_start(entry.fields) for entry in read_engines(path) if entry.role == role]
+
+
+def _start(fields: Mapping[str, Any]) -> EngineStart:
+    server, time, checkpoint = (fields.get(name) for name in ("server", "time", "checkpoint"))
+    return EngineStart(
+        tuple(server.split(", ")) if isinstance(server, str) else (),
+        float(time) if isinstance(time, int | float) else None,
+        checkpoint if isinstance(checkpoint, str) else None,
+    )
 
 
 def passed_hearing_check(path: Path) -> HearingEntry | None:

@@ -227,6 +227,14 @@ class Results:
     """The seed of generation, drawing and tests."""
     also_test: Sequence[str] = ()
     """Published tests that were made beside the default one."""
+    served_model: str | None = None
+    """Name that the engine gave the model in its replies, a server's with the version where it tells one; null where it
+    gave none."""
+    served_as_asked: bool | None = None
+    """Whether that name is the one on the model's card; false where --accept-served-model went on all the same; null
+    where no server answered, or it gave no name."""
+    extractor_served_model: str | None = None
+    """Name that the engine gave the extractor model; null for rules, and where it gave none."""
     modality: Modality = "audio"
     """What the model was given: the clip, its text, or its own transcription. Results of different modalities are never
     put into one column."""

@@ -200,6 +200,21 @@ def _decode_open(file: int) -> _Decoded | BadAudio:
             f"its header tells of {len(samples) / rate:.2f} s, and {beyond:,} bytes of the file lie beyond: convert it "
             "anew from the original",
         )
+    if fault := _sample_fault(samples, subtype):
+        return fault
+    mono = samples
+    if channels > 1:
+        mono = samples.mean(axis=1, dtype=np.float32)
+        if _cancels(samples, mono):
+            return BadAudio(
+                Fault.OPPOSITE,
+                f"its {channels} channels are opposite and cancel in their mean (one is inverted): keep one of them",
+            )
+    return _Decoded(Waveform(mono, rate), float(samples.sum()) / samples.size, channels, kind, subtype)
+
+
+def _sample_fault(samples: NDArray[np.float32], subtype: str) -> BadAudio | None:
+    """What is wrong with decoded samples by themselves, or None."""
     if not len(samples):
         return BadAudio(Fault.EMPTY, "holds no samples")
     if subtype in ("FLOAT", "DOUBLE") and LOUDEST < (peak := float(max(samples.max(), -samples.min()))) < math.inf:
@@ -207,18 +222,11 @@ def _decode_open(file: int) -> _Decoded | BadAudio:
             Fault.OUT_OF_SCALE,
             f"its samples reach {peak:.3g} where full scale is 1: write them as numbers from -1 to 1",
         )
-    total = float(samples.sum())
-    if not math.isfinite(total):  # quick, and finite only where all samples are
+    if not math.isfinite(samples.sum()):  # quick, and finite only where all samples are
         bad = samples.size - np.count_nonzero(np.isfinite(samples))
         if bad:
             return BadAudio(Fault.NOT_FINITE, f"holds {bad:,} samples that are NaN or infinite")
-    mono: NDArray[np.float32] = samples if channels == 1 else samples.mean(axis=1, dtype=np.float32)
-    if channels > 1 and _cancels(samples, mono):
-        return BadAudio(
-            Fault.OPPOSITE,
-            f"its {channels} channels are opposite and cancel in their mean (one is inverted): keep one of them",
-        )
-    return _Decoded(Waveform(mono, rate), total / samples.size, channels, kind, subtype)
+    return None
 
 
 def _samples(audio: Any, subtype: str) -> NDArray[np.float32]:
