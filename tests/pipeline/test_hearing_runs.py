@@ -78,7 +78,7 @@ def test_another_engine_is_checked_anew_and_the_same_one_is_not(quick: Any, tone
         assert len(checks(tmp_path)) == 1  # the same engine
     run.write_text("\n".join(half) + "\n", encoding="utf-8")
     with Loopback(drop_audio=True) as other:  # elsewhere, and its clips get lost
-        done = quick(*command(tmp_path, other.url, tones, "--limit", 8), check=3)
+        done = quick(*command(tmp_path, other.url, tones, "--limit", 8, "--same-model"), check=3)
         assert "does not hear" in done.stderr
     assert len(run.read_text(encoding="utf-8").splitlines()) == 4
 

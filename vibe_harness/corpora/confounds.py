@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -275,12 +274,13 @@ def _largest_difference(means: Mapping[str, NDArray[np.float64]]) -> tuple[float
     """
     spare = sum(len(values) - 1 for values in means.values())
     within = sum(float(((values - values.mean()) ** 2).sum()) for values in means.values())
-    distances = {pair: abs(float(means[pair[0]].mean() - means[pair[1]].mean())) for pair in combinations(means, 2)}
-    pair = max(distances, key=distances.__getitem__)
-    distance, deviation = distances[pair], math.sqrt(within / spare)
+    middle = {group: float(values.mean()) for group, values in means.items()}
+    low, high = min(middle, key=middle.__getitem__), max(middle, key=middle.__getitem__)
+    distance, deviation = middle[high] - middle[low], math.sqrt(within / spare)
     if distance < 1e-9:
         return 0.0, 0.0, ""
-    return distance / deviation if deviation > 1e-12 else None, distance, " and ".join(pair)
+    between = " and ".join(group for group in means if group in (low, high))
+    return distance / deviation if deviation > 1e-12 else None, distance, between
 
 
 def _kruskal(samples: Sequence[NDArray[np.float64]]) -> float:

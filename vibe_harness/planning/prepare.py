@@ -51,7 +51,7 @@ from vibe_harness.progress import Progress
 from vibe_harness.records import CheckedAudio, CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
 from vibe_harness.store.fresh_runs import fresh_run, has_fresh_runs, newest_run
-from vibe_harness.store.responses import count_answers
+from vibe_harness.store.responses import count_lines
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord, machine
 from vibe_harness.store.run_tables import clips_digest, count_requests
 
@@ -235,7 +235,7 @@ def _stem(model: ModelCard, corpus: Corpus) -> str:
 
 def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
     """Whether a run that is there may be all that is asked for, so that no engine is needed: where its folder is named,
-    one that is answered; else any, since which one it is is not known before the clips are decoded."""
+    one with as many responses as requests; else any, since which it is is not known before the clips are decoded."""
     if config.fresh:
         return False
     if output is not None:
@@ -243,7 +243,7 @@ def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | N
             return True
         folder = RunFolder(output)
         planned = count_requests(folder.requests)
-        return planned is not None and count_answers(folder.responses) >= planned
+        return planned is not None and count_lines(folder.responses) >= planned
     return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
 
 

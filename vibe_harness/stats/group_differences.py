@@ -41,7 +41,8 @@ class Units:
         order = np.argsort(self.block, kind="stable")
         label = np.empty_like(self.group)
         for _ in range(draws):
-            label[order] = self.group[np.lexsort((words(len(order)), self.block))]
+            keys = words(len(order))
+            label[order] = self.group[np.lexsort((keys, self.block)) if self.within else np.argsort(keys)]
             yield label
 
 
@@ -63,18 +64,20 @@ def share_difference(units: Units, unit: Codes, value: Codes, seed: int) -> Shar
     where groups and values are many.
     """
     groups, values = int(units.group.max()) + 1, int(value.max()) + 1
-    weight = 1 / np.bincount(unit)[unit]
+    pairs, count = np.unique(unit * values + value, return_counts=True)
+    of_unit, of_value = np.divmod(pairs, values)
+    weight = count / np.bincount(unit)[of_unit]
     size = np.bincount(units.group)[:, None]
 
     def shares_of(label: Codes) -> Floats:
-        cells = np.bincount(label[unit] * values + value, weight, groups * values)
+        cells = np.bincount(label[of_unit] * values + of_value, weight, groups * values)
         return np.asarray(cells.reshape(groups, values) / size, dtype=np.float64)
 
     shares = shares_of(units.group)
     distance = _farthest(shares)
     if distance < 1e-9:
         return ShareDifference(shares, 0.0, 0.0, 1.0)
-    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, _WORK // (groups * values + len(unit))))
+    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, _WORK // (groups * values + 10 * len(pairs))))
     drawn = np.array([_farthest(shares_of(label)) for label in units.relabelled(draws, seed)])
     p_value = (float((drawn >= distance - 1e-9).sum()) + 1) / (draws + 1)
     return ShareDifference(shares, distance, float(drawn.mean()), p_value)

@@ -96,6 +96,14 @@ def read_responses(path: Path) -> Iterator[StoredResponse]:
     return read_journal(path, decode_response)
 
 
+def count_lines(path: Path) -> int:
+    """Number of stored responses, failed ones and repeats too; 0 if there is no file. Nothing is decoded."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
 def served_model(path: Path) -> str | None:
     """The name of the model that answered, as its engine gave it; None where the first answers do not have one."""
     answers = (one for one in read_responses(path) if one.outcome is not Outcome.ERROR)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import soxr
 
 from tests.corpora.sounds import speechlike, write
 from vibe_harness.corpora.audio.decode import BadAudio, Fault, check_audio, read_audio, waveform_hash
@@ -217,3 +218,24 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert _fault(tmp_path / "a.wav") is Fault.UNREADABLE
     (tmp_path / "b.wav").mkdir()
     assert _fault(tmp_path / "b.wav") is Fault.UNREADABLE
+
+
+@pytest.mark.parametrize("rate", [8_000, 16_000, 44_100])
+@pytest.mark.parametrize("kind", ["WAV", "FLAC"])
+def test_a_clip_that_went_through_a_low_rate_ends_at_half_of_it(tmp_path: Path, rate: int, kind: str) -> None:
+    noise = (0.1 * np.random.default_rng(0).standard_normal(44_100)).astype(np.float32)
+    noise *= np.clip(np.sin(np.arange(44_100) / 2_000), 0.01, None).astype(np.float32)  # with pauses
+    through = soxr.resample(soxr.resample(noise, 44_100, rate), rate, 44_100)
+    checked = check_audio(write(tmp_path / "a", through, rate=44_100, format=kind, subtype="PCM_16"))
+    assert isinstance(checked, CheckedAudio)
+    assert 0.45 * rate <= checked.bandwidth_hz <= 0.52 * rate
+
+
+def test_the_noise_floor_is_that_of_the_quiet_frames(tmp_path: Path) -> None:
+    """A tone of amplitude 0.1 in one half (-23 dBFS), white noise of deviation 0.001 throughout (-60 dBFS)."""
+    time = np.arange(32_000) / 16_000
+    wave = 0.1 * np.sin(2 * np.pi * 200 * time) * (time < 1) + 0.001 * np.random.default_rng(0).standard_normal(32_000)
+    checked = check_audio(write(tmp_path / "a.wav", wave.astype(np.float32), subtype="FLOAT"))
+    assert isinstance(checked, CheckedAudio)
+    assert checked.noise_db == pytest.approx(-60, abs=1) and checked.level_db == pytest.approx(-23, abs=0.1)
+    assert check_audio(write(tmp_path / "short.wav", wave[:1_600].astype(np.float32), subtype="FLOAT"))
