@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from tests.report.sound_results import ALIKE, RESULTS, WHOLE, attribute, group
-from vibe_harness.metrics.metric import Settings
+from vibe_harness.corpora.confounds import Confound
 from vibe_harness.records import Score
 from vibe_harness.report.trust import trust_columns
-from vibe_harness.scoring.reliability import columns_with_groups
-from vibe_harness.store.results import Results
+from vibe_harness.store.results import HearingResult, Results
 
 
 def told(results: Results = RESULTS, **changes: Any) -> Mapping[str, tuple[str, bool | None]]:
@@ -31,6 +28,7 @@ def test_a_sound_run_has_nothing_against_it() -> None:
         "speakers a group": ("women 12, men 12", True),
         "confounds": ("none found", True),
         "failed requests": ("0 of 96", True),
+        "served model": ("not named", None),
     }
 
 
@@ -79,9 +77,23 @@ def test_what_was_heard_is_told() -> None:
     assert given == ("none: no audio; given the transcript", None)
 
 
+def test_another_model_than_the_card_s_speaks_against_a_score() -> None:
+    assert told(replace(RESULTS, served_model="m-001", served_as_asked=True))["served model"] == ("m-001", True)
+    other = told(replace(RESULTS, served_model="other-7b", served_as_asked=False))["served model"]
+    assert other == ("other-7b (not the model of the card)", False)
+    assert told(replace(RESULTS, served_model="m@1"))["served model"] == ("m@1", None)  # no server: its engine's word
+
+
 def test_a_column_that_goes_with_the_groups_is_a_confound() -> None:
-    frame = pd.DataFrame(
-        {"speaker": list("abcd"), "group": ["w", "w", "m", "m"], "group_site": ["one", "one", "two", "two"]}
-    )
-    [sentence] = columns_with_groups(frame, "gender", Settings())
-    assert told(warnings=["another", sentence])["confounds"] == (sentence, False)
+    site = Confound("gender", "site", "content", {"women": "one", "men": "two"}, "TVD", 1.0, "", 0.01, "they differ")
+    [level] = RESULTS.confounds or ()
+    given = replace(RESULTS, confounds=[site, level])
+    assert told(given)["confounds"] == ("they differ", False)
+    assert told(given, dimension="accent")["confounds"] == ("recordings not compared", None)
+    assert told(replace(RESULTS, confounds=[level]))["confounds"] == ("none found", True)
+    assert told(replace(RESULTS, confounds=None))["confounds"] == ("recordings not compared", None)
+
+
+def test_what_showed_that_the_model_hears_stands_beside_the_check() -> None:
+    given = replace(RESULTS, hearing=HearingResult(by="transcripts", clips=4, right=3, error_rate=0.2))
+    assert told(given)["hearing check"] == ("passed: 3 of 4 clips, by transcripts", True)
