@@ -48,7 +48,7 @@ def find_extractor(name: str, index: CardIndex) -> ModelCard | None:
     models = index.model_names()
     if not name.endswith((".yaml", ".yml")) and name not in models:
         hint = did_you_mean(name, [*EXTRACTORS.names(), *models], "vibe-harness models list")
-        raise UserError(f"unknown extractor '{name}': 'rules', or a model. {hint}")
+        raise UserError(f"unknown extractor '{name}'. {hint}")
     card = index.model(name)
     if card.audio:
         raise UserError(
