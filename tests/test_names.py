@@ -59,7 +59,6 @@ TOO_COMPLEX = {
     "report/board.py:_columns",
     "report/figures.py:_dots",
     "report/relations.py:beside_choice",
-    "report/run_page.py:shifts_of",
     "scoring/score.py:score_run",
     "stats/comparison.py:compare",
 }

@@ -13,7 +13,7 @@ from vibe_harness.report.board import Block, Cell, Column, Row
 from vibe_harness.report.figures import board_figure, distribution_figure, figure_svg, save_figure
 from vibe_harness.report.published_figures import published_blocks
 from vibe_harness.report.run_figures import write_run_figures
-from vibe_harness.report.run_page import Shift
+from vibe_harness.report.shifts import Shift, ValueShares
 from vibe_harness.store.run_folder import RunFolder
 
 HOSTILE = Shift(
@@ -22,13 +22,12 @@ HOSTILE = Shift(
     groups=("$\\frac$ a$", "_hidden", "女性\u202e", "\ud800"),
     counts=("n = 1", "n = 3, 50% kept", "n = 0", "n = 0"),
     rows=(
-        ("x$y$", (0.5, 0, 0, 0)),
-        ("\x00\x1b[1m", (0.5, 0, 0, 0)),
-        ("<script>alert(1)</script>", (0, 1, 0, 0)),
-        ("a" * 5000, (0, 0, 0, 0)),
-        ("&amp;", (0, 0, 0, 1)),
+        ValueShares("x$y$", (0.5, 0, 0, 0)),
+        ValueShares("\x00\x1b[1m", (0.5, 0, 0, 0)),
+        ValueShares("<script>alert(1)</script>", (0, 1, 0, 0), (True, False, False, False)),
+        ValueShares("a" * 5000, (0, 0, 0, 0)),
+        ValueShares("&amp;", (0, 0, 0, 1)),
     ),
-    scale=1.0,
     hidden=7,
 )  # fmt: skip
 
@@ -48,7 +47,8 @@ def test_hostile_names_give_a_figure_that_parses_and_says_them_all() -> None:
         "a title, t & <b> $x$",
     ):
         assert said in words, said
-    assert "share of the group's kept values, %; 7 more values not shown" in words
+    assert "share of the group's kept values, %; * named by the test; 7 more values not shown" in words
+    assert "<script>alert(1)</script> *" in words and "x$y$ *" not in words
     assert not any(sign in svg for sign in ("<script", "\x00", "\x1b", "\u202e", "a" * 61))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vibe_harness.report.board import Block, Cell
-from vibe_harness.report.run_page import Shift
+from vibe_harness.report.shifts import Shift
 from vibe_harness.store.atomic_files import atomic_write
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ GREYS = (INK, "#8f8f8f", "#d0d0d0", "#555555", "#b5b5b5", "#f2f2f2")
 HATCHES = ("", "", "///", "...", "xxx", "\\\\\\")
 STYLE: Any = {"svg.hashsalt": "vibe-harness", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9}
 PNG_DPI = 200
+NAMED = " *"  # behind a value that the test names
 
 
 @contextmanager
@@ -89,14 +90,15 @@ def distribution_figure(title: str, shift: Shift) -> Figure:
         for index, group in enumerate(shift.groups):
             places = [row + (index - (count - 1) / 2) * height for row in range(len(shift.rows))]
             axes.barh(
-                places, [100 * shares[index] for _, shares in shift.rows], height, edgecolor=INK, linewidth=0.6,
+                places, [100 * row.shares[index] for row in shift.rows], height, edgecolor=INK, linewidth=0.6,
                 label=_legend(group, shift.counts[index]), facecolor=GREYS[index % len(GREYS)],
                 hatch=HATCHES[index % len(HATCHES)],
             )  # fmt: skip
-        axes.set_yticks(range(len(shift.rows)), [_plain(value) for value, _ in shift.rows])
+        axes.set_yticks(range(len(shift.rows)), [_plain(row.value) + NAMED * row.is_named for row in shift.rows])
         axes.invert_yaxis()
         hidden = f"; {shift.hidden} more values not shown" if shift.hidden else ""
-        axes.set_xlabel(f"share of the group's kept values, %{hidden}")
+        named = f";{NAMED} named by the test" if shift.named else ""
+        axes.set_xlabel(f"share of the group's kept values, %{named}{hidden}")
         axes.set_title(_plain(f"{title}, {shift.title}"), loc="left", fontsize=10)
         _frame(figure, axes, min(count, 3))
     return figure

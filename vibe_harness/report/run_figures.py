@@ -8,7 +8,7 @@ from pathlib import Path
 from vibe_harness.cards.digest import digest
 from vibe_harness.progress import Progress
 from vibe_harness.report.figures import distribution_figure, save_figure
-from vibe_harness.report.run_page import shifts_of
+from vibe_harness.report.shifts import shifts_of
 from vibe_harness.store.results import read_verified_results
 from vibe_harness.store.run_folder import RunFolder
 

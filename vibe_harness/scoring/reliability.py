@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
 SHOWN = 4  # levels named in a warning
+GOES_WITH_GROUPS = "goes with the groups"  # in a sentence about a column that cannot be separated from the groups
 COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values", "thought"]
 
 
@@ -128,7 +129,7 @@ def columns_with_groups(frame: pd.DataFrame, dimension: str, settings: Settings)
             pairs = rows[[column, "group"]].drop_duplicates().sort_values(column).to_numpy()[:SHOWN]
             where = ", ".join(f"'{level}' in {group} alone" for level, group in pairs)
             name = column.removeprefix(GROUP_PREFIX)
-            told.append(f"the column '{name}' goes with the groups ({where}): the score may be of either")
+            told.append(f"the column '{name}' {GOES_WITH_GROUPS} ({where}): the score may be of either")
     return told
 
 
