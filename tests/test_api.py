@@ -84,7 +84,7 @@ VERBS_IN_PYTHON = {
     "compare": "compare",
     "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
     "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set", "schema": "schema",
-    "validate-extraction": "sample_responses",
+    "validate-extraction": "sample_responses", "export": "export_run", "push": "push_run",
 }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ def test_a_sound_run_has_nothing_against_it() -> None:
         "speakers a group": ("women 12, men 12", True),
         "confounds": ("none found", True),
         "failed requests": ("0 of 96", True),
+        "served model": ("not named", None),
     }
 
 
@@ -77,6 +78,13 @@ def test_what_was_heard_is_told() -> None:
     assert told(replace(RESULTS, hearing_check="simulated"))["hearing check"] == ("none: simulated", None)
     given = told(replace(RESULTS, hearing_check="no audio", modality="transcript"))["hearing check"]
     assert given == ("none: no audio; given the transcript", None)
+
+
+def test_another_model_than_the_card_s_speaks_against_a_score() -> None:
+    assert told(replace(RESULTS, served_model="m-001", served_as_asked=True))["served model"] == ("m-001", True)
+    other = told(replace(RESULTS, served_model="other-7b", served_as_asked=False))["served model"]
+    assert other == ("other-7b (not the model of the card)", False)
+    assert told(replace(RESULTS, served_model="m@1"))["served model"] == ("m@1", None)  # no server: its engine's word
 
 
 def test_a_column_that_goes_with_the_groups_is_a_confound() -> None:

@@ -34,6 +34,8 @@ VERBS = {
     "show": ("vibe_harness.cli.show", "Print everything that a finished run found."),
     "report": ("vibe_harness.cli.report", "Write the page of a run."),
     "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),
+    "export": ("vibe_harness.cli.export", "Write a run in the formats of others: Every Eval Ever, the hub, datasets."),
+    "push": ("vibe_harness.cli.push", "Upload a run to the hub, as a data set with its card."),
     "values": ("vibe_harness.cli.values", "List a run's values, and accept aliases for them."),
     "validate-extraction": (
         "vibe_harness.cli.validate_extraction",

@@ -125,8 +125,7 @@ def _prepare(
     as_written = _unopened(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
-    for card in engines:
-        _check_ready(card, default=config.extractor is None and card is not model)
+    _check_ready(engines, model if config.extractor is None else None)
     checked, bad = rows, bad_rows
     if sound:
         checked, bad = _checked(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
@@ -138,7 +137,6 @@ def _prepare(
     variants = {task.name: _variants(task, config.prompt_variant) for task in tasks}
     plan = Plan(model, tasks, variants, checked, config.seed, config.modality, config.answer_by)
     identity = run_identity(config, plan, corpus, extractor, index)
-    base = output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}"
     return PreparedRun(
         config=config,
         identity=identity,
@@ -149,8 +147,16 @@ def _prepare(
         extractor=extractor,
         bad_clips=bad,
         opener=accepting(opener_of(config.executor, config.executor_args), config.accept_served_model),
-        folder=(fresh_run if config.fresh else newest_run)(base, identity),
+        folder=_folder(config, model, corpus, output, identity),
     )
+
+
+def _folder(
+    config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None, identity: Mapping[str, Any]
+) -> Path:
+    """The folder of a run: the newest of that identity, with `--fresh` a new one. Raises UserError as `fresh_run`."""
+    base = output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}"
+    return fresh_run(base, identity) if config.fresh else newest_run(base, identity)
 
 
 def _stem(model: ModelCard, corpus: Corpus) -> str:
@@ -167,14 +173,16 @@ def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | N
     return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
 
 
-def _check_ready(card: ModelCard, *, default: bool) -> None:
-    """As `check_ready`. default: it is the default extractor, which its error then says."""
-    try:
-        check_ready(card)
-    except HarnessError as error:
-        if not default:
-            raise
-        raise type(error)(f"{error}. '{card.model}' is the default extractor; another: --extractor NAME") from None
+def _check_ready(engines: Sequence[ModelCard], named: ModelCard | None) -> None:
+    """As `check_ready`, of each. named: the only one that the user named, where the other is the default extractor,
+    which its error then says."""
+    for card in engines:
+        try:
+            check_ready(card)
+        except HarnessError as error:
+            if named is None or card is named:
+                raise
+            raise type(error)(f"{error}. '{card.model}' is the default extractor; another: --extractor NAME") from None
 
 
 def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:

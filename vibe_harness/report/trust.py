@@ -34,6 +34,7 @@ def trust_columns(results: Results, task: TaskResult) -> list[TrustColumn]:
         _speakers(task),
         _confounds(task),
         _failed(task),
+        _served(results),
     ]
 
 
@@ -113,6 +114,14 @@ def _failed(task: TaskResult) -> TrustColumn:
     failed = sum(counts.values())
     where = f" ({_by_group(counts)})" if failed else ""
     return TrustColumn("failed requests", f"{failed:,} of {requests:,}{where}", failed == 0)
+
+
+def _served(results: Results) -> TrustColumn:
+    """The name under which the engine answered; another than the card's speaks against what the score is said to be."""
+    if results.served_model is None:
+        return TrustColumn("served model", "not named", None)
+    other = " (not the model of the card)" if results.served_as_asked is False else ""
+    return TrustColumn("served model", f"{results.served_model}{other}", results.served_as_asked)
 
 
 def _filtered(task: TaskResult) -> Iterable[tuple[str, Score]]:
