@@ -140,6 +140,7 @@ class CardIndex:
         self.roots = (*include_paths, *package_roots(), library_root())
         self._hint = "" if include_paths else " Cards of your own: --include-path FOLDER."
         self._templates: dict[tuple[Path, ...], TemplateSet] = {}  # one for each list of folders
+        self._tasks: dict[Path, Task] = {}  # those without errors, by resolved path
 
     def task_files(self) -> dict[str, Path]:
         """Task name -> card file, sorted by name."""
@@ -176,11 +177,14 @@ class CardIndex:
         return [files[name] for name in matches]
 
     def load_task(self, path: Path) -> Task:
-        """Load and check one task card, its templates and alias files. Raises CardError with all errors."""
+        """Load and check one task card, its templates and alias files, once. Raises CardError with all errors."""
+        known = self._tasks.get(path.resolve())
+        if known is not None:
+            return known
         task, faults = self.examine_task(path)
         if task is None or faults:
             raise CardError(faults)
-        return task
+        return self._tasks.setdefault(path.resolve(), task)
 
     def examine_task(self, path: Path) -> tuple[Task | None, list[str]]:
         """Load a task card and collect its errors.

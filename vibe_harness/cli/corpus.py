@@ -16,10 +16,10 @@ from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
     from vibe_harness.corpora.audio.check import Checked
-    from vibe_harness.corpora.audio.decode import CheckedAudio
     from vibe_harness.corpora.confounds import Confound
     from vibe_harness.corpora.importers.base import LeftOut
     from vibe_harness.corpora.manifest import Corpus
+    from vibe_harness.records import CheckedAudio
 
 
 @click.group(name="corpus")
@@ -178,7 +178,7 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
 
 
 def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
-    from vibe_harness.corpora.audio.decode import CheckedAudio
+    from vibe_harness.records import CheckedAudio
 
     return {clip.file: result for clip, result in checked if isinstance(result, CheckedAudio)}
 
@@ -186,7 +186,7 @@ def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
 def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
     """Print the clips that cannot be used; returns their number."""
     from vibe_harness.corpora.audio.check import describe_faults
-    from vibe_harness.corpora.audio.decode import CheckedAudio
+    from vibe_harness.records import CheckedAudio
 
     told = describe_faults(corpus, checked, most=len(checked))
     if told:
@@ -271,4 +271,4 @@ def _print_confounds(compared: Sequence[Confound]) -> None:
 def _print_warnings(compared: Sequence[Confound]) -> None:
     for one in compared:
         if one.warned:
-            echo(f"warning: {one.sentence()}")
+            echo(f"warning: {one.sentence}")

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vibe_harness.cli.output import begin, printed, tell, write
-from vibe_harness.errors import HarnessError, UserError
+from vibe_harness.errors import HarnessError, StorageError, UserError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 UNFORESEEN = 70
 """Exit code of an error that nobody foresaw: EX_SOFTWARE of sysexits.h."""
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS})
+"""Errors of a disk that takes no writes, whatever file they name."""
 
 VERBS = {
     "run": ("vibe_harness.cli.run", "Ask a model, read its answers, score them (the default verb)."),
@@ -36,6 +39,7 @@ VERBS = {
     "leaderboard": ("vibe_harness.cli.leaderboard", "Set many runs beside one another, as a folder of pages."),
     "export": ("vibe_harness.cli.export", "Write a run in the formats of others: Every Eval Ever, the hub, datasets."),
     "push": ("vibe_harness.cli.push", "Upload a run to the hub, as a data set with its card."),
+    "cite": ("vibe_harness.cli.cite", "Print a Methods paragraph of a run, and the BibTeX of what it cites."),
     "values": ("vibe_harness.cli.values", "List a run's values, and accept aliases for them."),
     "validate-extraction": (
         "vibe_harness.cli.validate_extraction",
@@ -124,7 +128,8 @@ def cli(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point. Exits with 0 (done), 1 (done, not reliable), 2 (the user's mistake) or 3 (the engine failed)."""
+    """Entry point. Exits with 0 (done), 1 (done, not reliable), 2 (the user's mistake), 3 (the engine failed) or 4 (the
+    disk is full or read-only)."""
     args = list(sys.argv[1:] if arguments is None else arguments)
     _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
@@ -195,15 +200,16 @@ def _status(args: list[str]) -> int:
         status = _told("stopped", 130)
     except OSError as error:
         if error.errno in (errno.EPIPE, errno.ENOSPC):  # of help or a question, which click prints by itself
-            status = _told(f"not all could be printed or written: {error.strerror}", 2)
+            code = StorageError.exit_code if error.errno == errno.ENOSPC else 2
+            status = _told(f"not all could be printed or written: {error.strerror}", code)
         elif error.filename is not None:  # a path too long, a folder that nobody may look into or that vanished
-            status = _told(f"{error.filename}: {error.strerror}", 2)
+            status = _told(f"{error.filename}: {error.strerror}", StorageError.exit_code if error.errno in FULL else 2)
         else:
             status = _unforeseen()
     except Exception:  # noqa: BLE001 - a fault of vibe-harness or of a package it uses: it is told, and kept in a file
         status = _unforeseen()
     if why := printed():  # results are stored: nothing but their printing failed
-        status = _told(f"standard output: {why}", 2)
+        status = _told(f"standard output: {why}", StorageError.exit_code)
     return status
 
 
