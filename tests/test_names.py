@@ -34,7 +34,6 @@ SAME_ROLE = {
 
 MOST = 15  # cyclomatic complexity of a function
 TOO_COMPLEX = {
-    "cli/compare.py:command",
     "cli/options.py:read_config",
     "cli/study.py:command",
     "cli/validate_extraction.py:_print",

@@ -13,10 +13,6 @@ from vibe_harness.errors import UserError
 T = TypeVar("T")
 
 
-MOST_LISTED = 16
-"""Names that an error lists; of more it gives the first ones and the number of the others."""
-
-
 def did_you_mean(name: str, known: Iterable[str], listed_by: str | None = None) -> str:
     """A hint for a mistyped name: similar names, or else the command that lists all names, or the names themselves.
 
@@ -28,8 +24,7 @@ def did_you_mean(name: str, known: Iterable[str], listed_by: str | None = None) 
         return f"Did you mean {' or '.join(repr(n) for n in near)}?"
     if listed_by:
         return f"`{listed_by}` shows what there is."
-    more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
-    return f"Known: {', '.join(known[:MOST_LISTED]) or 'none'}{more}."
+    return f"Known: {', '.join(known) or 'none'}."
 
 
 class Registry(Generic[T]):

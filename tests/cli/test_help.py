@@ -66,6 +66,8 @@ def test_an_engine_given_as_a_model_is_explained(quick: QuickCommand, name: str)
 def test_no_error_lists_all_models(quick: QuickCommand) -> None:
     said = quick.refuses("--model", "zzzz", "--tasks", "story")
     assert "`vibe-harness models list`" in said and "qwen" not in said
+    said = quick.refuses("--model", "simulated", "--tasks", "story", "--extractor", "zzzz")
+    assert "`vibe-harness models list`" in said and "qwen" not in said
 
 
 def completions(quick: QuickCommand, monkeypatch: pytest.MonkeyPatch, line: str, shell: str = "bash") -> list[str]:

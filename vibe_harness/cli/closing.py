@@ -18,8 +18,6 @@ def run_lines(results: Results) -> Iterator[str]:
         values = ", ".join(f"{n} {'undefined' if v is None else format(v, '.1f')}" for n, v in summary.ntvd.items())
         mean = "undefined" if summary.mean is None else f"{summary.mean:.1f} (sd {summary.standard_deviation:.1f})"
         yield f"{summary.task} by {summary.dimension} over its prompts: mean {mean}: {values}"
-    if results.served_as_asked is False:
-        yield f"The server answered as '{results.served_model}', which is not the model of the card {results.model}"
     if results.modality != "audio":
         yield f"Modality {results.modality}: the model was given words in place of the clip"
     if results.answer_by != "generate":

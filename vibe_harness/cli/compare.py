@@ -92,27 +92,14 @@ def command(
     Exit code 1 where a gate is not held, or where the runs cannot tell.
     """
     from vibe_harness.analysis.compare import compare_runs
-    from vibe_harness.analysis.gates import limit_gates, no_worse_gates
     from vibe_harness.report.gate_files import passes, write_junit, write_markdown
-    from vibe_harness.store.results import read_verified_results
-    from vibe_harness.store.run_folder import RunFolder
 
-    if len(runs) > 2 or (len(runs) == 2 and no_worse_than):
-        raise click.UsageError("two runs are compared: give BEFORE and AFTER, or AFTER and --no-worse-than BEFORE")
     _check_margins(no_worse_than, margins, allow_inconclusive)
-    before = runs[0] if len(runs) == 2 else no_worse_than
-    if before is None and not limits:
-        raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
+    before = _before(runs, no_worse_than, limits)
     if junit is not None and not limits and no_worse_than is None:
         raise click.UsageError("--junit writes gates: give --max-ntvd, --no-worse-than or both")
     comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
-    gates: list[Gate] = []
-    if limits or no_worse_than is not None:
-        after = read_verified_results(RunFolder(runs[-1]))
-        gates += limit_gates(after, limits, runs[-1])
-        if comparison is not None and no_worse_than is not None:
-            scored = read_verified_results(RunFolder(no_worse_than)), after
-            gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1], margins)
+    gates = _gates(runs[-1], limits, no_worse_than, margins, comparison)
     if summary is not None:
         write_markdown(summary, gates, comparison, allow_inconclusive=allow_inconclusive)
     if junit is not None:
@@ -125,6 +112,38 @@ def command(
         for gate in gates:
             _print_gate(gate)
     return 0 if all(passes(gate, allow_inconclusive) for gate in gates) else 1
+
+
+def _before(runs: Sequence[Path], no_worse_than: Path | None, limits: dict[str, float]) -> Path | None:
+    """The run that the last one is compared with; None where that one is held to limits alone."""
+    if len(runs) > 2 or (len(runs) == 2 and no_worse_than):
+        raise click.UsageError("two runs are compared: give BEFORE and AFTER, or AFTER and --no-worse-than BEFORE")
+    before = runs[0] if len(runs) == 2 else no_worse_than
+    if before is None and not limits:
+        raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
+    return before
+
+
+def _gates(
+    run: Path,
+    limits: dict[str, float],
+    no_worse_than: Path | None,
+    margins: dict[str, float],
+    comparison: RunComparison | None,
+) -> list[Gate]:
+    """The verdicts on a run: by limits, and beside an earlier run."""
+    from vibe_harness.analysis.gates import limit_gates, no_worse_gates
+    from vibe_harness.store.results import read_verified_results
+    from vibe_harness.store.run_folder import RunFolder
+
+    if not limits and no_worse_than is None:
+        return []
+    after = read_verified_results(RunFolder(run))
+    gates = limit_gates(after, limits, run)
+    if comparison is not None and no_worse_than is not None:
+        scored = read_verified_results(RunFolder(no_worse_than)), after
+        gates += no_worse_gates(comparison, scored, no_worse_than, run, margins)
+    return gates
 
 
 def _check_margins(no_worse_than: Path | None, margins: dict[str, float], allow_inconclusive: bool) -> None:

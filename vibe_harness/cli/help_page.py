@@ -30,6 +30,7 @@ DRY_RUN = ("--dry-run", "Show what would be asked, what it may cost, and the fir
 VERB_GROUPS = {
     "Measure": ("run", "study", "score", "power"),
     "Read results": ("show", "report", "compare", "leaderboard", "values"),
+    "Share": ("export", "push", "cite"),
     "Check": ("run-check", "validate-extraction"),
     "Cards and corpora": ("tasks", "models", "corpus", "speech-set", "schema"),
 }

@@ -46,7 +46,8 @@ def find_extractor(name: str, index: CardIndex) -> ModelCard | None:
         return None
     models = index.model_names()
     if not name.endswith((".yaml", ".yml")) and name not in models:
-        raise UserError(f"unknown extractor '{name}'. {did_you_mean(name, [*EXTRACTORS.names(), *models])}")
+        hint = did_you_mean(name, [*EXTRACTORS.names(), *models], "vibe-harness models list")
+        raise UserError(f"unknown extractor '{name}'. {hint}")
     card = index.model(name)
     if card.audio:
         raise UserError(
