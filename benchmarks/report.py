@@ -175,12 +175,14 @@ def leaderboard(folder: Path, models: int, asked: dict[str, Any], results: dict[
     runs = made_up_runs(folder / "runs", models, asked, results)
     took = timed("leaderboard", *runs, "--output", folder / "site")
     files = [path for path in (folder / "site").rglob("*") if path.is_file()]
-    pages = sum(path.stat().st_size for path in files if path.suffix == ".html") / 1e6
     whole = sum(path.stat().st_size for path in files) / 1e6
+    index = (folder / "site" / "index.html").stat().st_size / 1e6
+    model = max(path.stat().st_size for path in (folder / "site" / "models").iterdir()) / 1e6
     painted, usable = first_view(folder / "site" / "index.html", "thead button")
     of = f"leaderboard of {models} models x 5 tasks x 3 corpora"
     tell(f"{of}: built in", took[0], "s", "at most 20", took[0] <= 20, f"{took[1]:.1f} s of processor")
-    tell(f"{of}: pages", pages, "MB", "at most 5", pages <= 5, f"{whole:.2f} MB with the files of the same figures")
+    tell(f"{of}: its first page", index, "MB", "at most 2", index <= 2, f"all files {whole:.2f} MB")
+    tell(f"{of}: page of a model", model, "MB", "at most 0.2", model <= 0.2, "the largest")
     tell(f"{of}: first view", painted, "s", "at most 1", painted <= 1, f"can be sorted after {usable:.2f} s")
 
 

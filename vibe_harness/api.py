@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from vibe_harness.analysis.run_check import RunCheck
     from vibe_harness.authoring.checking import CheckedTask
     from vibe_harness.authoring.values import RunValues
-    from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio
+    from vibe_harness.corpora.audio.decode import BadAudio
     from vibe_harness.corpora.manifest import Corpus
-    from vibe_harness.records import Clip
+    from vibe_harness.records import CheckedAudio, Clip
     from vibe_harness.speech_sets.building import BuiltSpeechSet
     from vibe_harness.stats.power import Power
     from vibe_harness.studies.study import CellProgress
@@ -221,6 +221,13 @@ def write_leaderboard(
         include_published=include_published, figures=figures, include_answers=include_answers,
     )  # fmt: skip
     return page
+
+
+def cite(run: str | Path) -> str:
+    """A Methods paragraph of a run in LaTeX and the BibTeX of what it cites; see `vibe_harness.report.methods`."""
+    from vibe_harness.report.methods import citation
+
+    return citation(RunFolder(Path(run)))
 
 
 def compare(

@@ -58,7 +58,7 @@ def test_free_text_that_the_rules_cannot_read_is_told_to_need_a_text_model(quick
     with Loopback() as server:
         given = ("--model", "server", "--model-args", f"base_url={server.url},id=loopback", "--extractor", "rules")
         told = quick(*given, *RUN, "--corpus", tones, check=1).stdout
-    assert "NOT RELIABLE" in told and "free text is read by a text model: --extractor NAME" in told
+    assert "No score: gender" in told and "free text is read by a text model: --extractor NAME" in told
 
 
 def test_another_model_in_mid_run_stops_it_and_what_was_answered_is_kept(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from vibe_harness.cli.completion import MODEL
 from vibe_harness.cli.new import new_model
 from vibe_harness.cli.options import parse_model_args
 from vibe_harness.cli.output import echo
@@ -37,7 +38,7 @@ def list_models(include_path: tuple[Path, ...]) -> None:
 
 
 @command.command(name="show")
-@click.argument("name")
+@click.argument("name", shell_complete=MODEL)
 @INCLUDE_PATH
 def show_model(name: str, include_path: tuple[Path, ...]) -> None:
     """The whole card of the model NAME."""
@@ -50,7 +51,7 @@ def show_model(name: str, include_path: tuple[Path, ...]) -> None:
 
 
 @command.command(name="check")
-@click.argument("name")
+@click.argument("name", shell_complete=MODEL)
 @click.option("--model-args", multiple=True, callback=parse_model_args, help="Overrides for the model: name=value,...")
 @click.option("--task", default="advisory", show_default=True, help="The task whose prompt is shown.")
 @INCLUDE_PATH

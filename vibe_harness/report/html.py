@@ -23,6 +23,7 @@ SETTINGS = {
 LONGEST_SETTING = 24  # letters that are shown of a setting's value
 
 
+@cache
 def environment() -> jinja2.Environment:
     """Everything is escaped, but for the style and the scripts that stand beside the templates."""
     found = jinja2.Environment(

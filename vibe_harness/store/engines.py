@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,8 +51,26 @@ class BatchCheckEntry:
     different: Sequence[BatchDifference]
 
 
+HearingEvidence = Literal["transcripts", "question", "other clips", "silence"]
+"""What showed that a model hears: its transcriptions match the corpus's texts; its answers to the question on its card
+match the words that are spoken; its answers to clips differ from each other; they differ from its answer to silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class HearingEntry:
+    """A hearing check that was passed. by: None for one of version 0.1, which compared less. checked: digest of engine,
+    model and question. The rest as in `results.HearingResult`."""
+
+    answers: Mapping[str, str] = field(default_factory=dict)
+    by: HearingEvidence | None = None
+    clips: int = 0
+    right: int = 0
+    error_rate: float | None = None
+    checked: str = ""
+
+
 _BATCH_CHECK = TypeAdapter(BatchCheckEntry)
-_ANSWERS = TypeAdapter(dict[str, str])
+_HEARING = TypeAdapter(HearingEntry)
 
 
 def decode_engine(line: bytes) -> EngineEntry:
@@ -64,7 +82,7 @@ def decode_engine(line: bytes) -> EngineEntry:
     if role == BATCH_CHECK:
         _BATCH_CHECK.validate_python(fields)
     elif role == HEARING_CHECK:
-        _ANSWERS.validate_python(fields.get("answers", {}))
+        _HEARING.validate_python(fields)
     return EngineEntry(role, fields)
 
 
@@ -93,10 +111,16 @@ def _start(fields: Mapping[str, Any]) -> EngineStart:
     )
 
 
+def passed_hearing_check(path: Path) -> HearingEntry | None:
+    """The last hearing check that the run passed; None if it has not passed one."""
+    checks = [entry.fields for entry in read_engines(path) if entry.role == HEARING_CHECK]
+    return _HEARING.validate_python(dict(checks[-1])) if checks else None
+
+
 def hearing_answers(path: Path) -> dict[str, str] | None:
     """Clip -> the model's answer in the last hearing check that it passed; None if it has not passed one."""
-    checks = [entry.fields.get("answers", {}) for entry in read_engines(path) if entry.role == HEARING_CHECK]
-    return _ANSWERS.validate_python(checks[-1]) if checks else None
+    check = passed_hearing_check(path)
+    return None if check is None else dict(check.answers)
 
 
 def batch_checks(path: Path) -> list[BatchCheckEntry]:

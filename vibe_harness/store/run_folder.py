@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import ModelCard, TaskCard
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, write_failed
 from vibe_harness.modality import Modality
 from vibe_harness.records import AnswerBy
 from vibe_harness.store.atomic_files import check_is_file, checked_document, read_json, remove_partial_files, write_json
@@ -129,7 +129,7 @@ class RunFolder:
                 "folder with --output-path"
             ) from None
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
+            raise write_failed(f"{self.path}: cannot be used as a run folder", error) from None
         try:
             for file in (*self.checksummed(), self.sums, self.page):
                 remove_partial_files(self.path, file.name)

@@ -1,10 +1,10 @@
-"""Where a card's weights are loaded from: the hub, a folder, or a checkpoint that comes along with the harness."""
+"""The checkpoint of a card: from the hub, a folder, or the built-in models."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
 
-LIBRARY = "library:"  # ahead of a folder's path below the built-in models/, so that an id is the same on every machine
+LIBRARY = "library:"  # prefix of a path below the built-in models/, the same on every machine
 CONFIGURATIONS = ("config.json", "params.json")  # the latter in folders of Mistral's own format
 WEIGHTS = (".safetensors", ".bin", ".pt")
 HASHED = (*WEIGHTS, ".json", ".jinja", ".model", ".txt", ".tiktoken", ".py")
@@ -23,8 +23,8 @@ WORDS = ("tokenizer", "processor_config", "preprocessor_config", "tekken", "voca
 def checkpoint(card: ModelCard) -> dict[str, str | None]:
     """The name and the revision of the weights, as keyword arguments `id` and `revision` for engines.
 
-    A checkpoint of the library has the digest of its files for its revision. Raises UserError where it is missing, or
-    where a file differs from those that the card was written for.
+    The revision of a built-in checkpoint is the digest of its files. Raises UserError if it is missing, or if its
+    digest is not the card's.
     """
     if card.id.startswith(LIBRARY):
         folder = _of_library(card)
@@ -136,3 +136,30 @@ def _sum(path: Path, size: int, mtime_ns: int) -> str:
     """SHA-256 of a file in hex, computed once for each size and time of the file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def adapter_folder(card: ModelCard, weights: Mapping[str, str | None], name: str) -> Path:
+    """The folder of a LoRA adapter that comes with a model's weights: folder `name` of them.
+
+    weights: as `checkpoint` returns them. From the hub it is downloaded, or read from the cache. Raises UserError where
+    it is not there: without it the model would be another.
+    """
+    folder = Path(str(weights["id"]))
+    if not folder.is_dir():
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+        try:
+            folder = Path(snapshot_download(card.id, revision=weights["revision"], allow_patterns=[f"{name}/*"]))
+        except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+            said = " ".join(str(error).split())[:300]
+            raise UserError(
+                f"the model '{card.model}': its adapter '{name}' cannot be loaded from {card.id}: {said}"
+            ) from None
+    adapter = (folder / name).resolve()
+    if not (adapter / "adapter_config.json").is_file():
+        raise UserError(
+            f"the model '{card.model}': there is no adapter in {adapter} (adapter_config.json); the model hears with "
+            "it alone: load the whole repository of the model"
+        )
+    return adapter

@@ -87,6 +87,7 @@ class OpenAIEngine(ServerEngine):
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
+    can_be_started = True
 
     def _open(self) -> ServerConnection:
         self._answered = False
@@ -191,8 +192,8 @@ class OpenAIEngine(ServerEngine):
         except CallFailed as failure:
             where = self._in_card("base_url=http://HOST:PORT/v1")
             raise EngineError(
-                f"no server answers at {self._where} ({hidden(str(failure), self._key)}): start it, or name another "
-                f"{where}"
+                f"no server answers at {self._where} ({hidden(str(failure), self._key)}): start it"
+                f"{' (the card does so with --allow-serve)' if self.card.serve else ''}, or name another {where}"
             ) from None
 
     async def _probe(self, server: Server) -> str:
