@@ -124,7 +124,8 @@ def test_a_model_of_another_name_costs_one_request_and_is_accepted_by_name_alone
         assert sum(server.seen()["asked"].values()) == 1
         assert "whole name" in said(asked(server.url, "--accept-served-model", "other*"), 2)
         assert "answers as 'other-7b'" in said(asked(server.url, *limit, "--accept-served-model", "other-8b"), 3)
-        said(asked(server.url, *limit, "--accept-served-model", "other-7b"))
+        assert "answers as 'other-7b'" in said(asked(server.url, "--fresh"), 3)
+        assert "run: asking" in said(asked(server.url, *limit, "--fresh", "--accept-served-model", "other-7b"))
         results = json.loads((tmp_path / "run" / "results.json").read_text(encoding="utf-8"))
         assert (results["served_model"], results["served_as_asked"]) == ("other-7b", False)
         told = said(asked(server.url, *limit, output="named", card="served_as: other-*\n"), 3)  # the reader has none

@@ -29,6 +29,7 @@ from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
 from vibe_harness.store.engines import append_engine
 from vibe_harness.store.extractions import ExtractionKeys, completed_extractions
+from vibe_harness.store.fresh_runs import is_unanswered
 from vibe_harness.store.journal import drop_torn_tail
 from vibe_harness.store.request_ids import RequestTable
 from vibe_harness.store.responses import FinalResponses, StoredResponse
@@ -117,7 +118,7 @@ def open_run(prepared: PreparedRun, spent: Spent | None = None) -> Iterator[Acti
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
             drop_torn_tail(journal)
         with requests_written(folder.requests, prepared.plan.requests()) as planned:
-            if config.fresh and not folder.is_blank():
+            if config.fresh and not is_unanswered(folder):
                 raise UserError(
                     f"{folder.path}: another process has begun this run meanwhile: leave --fresh out to go on with it, "
                     "or type the same again to start another"

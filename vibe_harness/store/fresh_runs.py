@@ -29,7 +29,7 @@ def fresh_run(base: Path, identity: Mapping[str, Any]) -> Path:
     """
     newest = newest_run(base, identity)
     folder = RunFolder(newest)
-    if folder.is_blank():
+    if is_unanswered(folder):
         return newest
     if _is_fresh_run(newest, identity) and not folder.results.is_file():
         raise UserError(
@@ -38,6 +38,12 @@ def fresh_run(base: Path, identity: Mapping[str, Any]) -> Path:
         )
     taken = [number for number, _ in _beside(base)]
     return base.with_name(f"{base.name}-{max(taken, default=1) + 1}")
+
+
+def is_unanswered(folder: RunFolder) -> bool:
+    """Whether nothing was paid for in a run folder yet: an engine may have been started, but none has answered."""
+    journals = (folder.transcriptions, folder.responses, folder.extractions)
+    return not any(path.exists() and path.stat().st_size for path in journals)
 
 
 def has_fresh_runs(base: Path) -> bool:
