@@ -207,7 +207,7 @@ async def _is_ready(health: str) -> bool:
 def _address(card: ModelCard) -> SplitResult:
     """The one address of a card's server. Raises UserError if there are several, or if it is another machine's."""
     urls = BACKENDS.get(card.backend).Connection.model_validate(card.connection).model_dump()["base_url"]
-    address = urlsplit(urls[0])
+    address: SplitResult = urlsplit(urls[0])
     if len(urls) > 1 or address.hostname not in LOCAL or address.scheme != "http" or address.port is None:
         raise UserError(
             f"model '{card.model}': serve: a server is started on this machine: write one address, as "
