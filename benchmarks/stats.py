@@ -28,9 +28,12 @@ from scipy import stats  # noqa: E402
 
 from vibe_harness.stats.assignments import Design  # noqa: E402
 from vibe_harness.stats.batched_ntvd import BatchedNtvd  # noqa: E402
+from vibe_harness.stats.bracket import bracket  # noqa: E402
+from vibe_harness.stats.maximum import value_tests  # noqa: E402
 from vibe_harness.stats.permutation import permutation_test, permutation_tests  # noqa: E402
 from vibe_harness.stats.simulation import zipf  # noqa: E402
 from vibe_harness.stats.tables import Table  # noqa: E402
+from vibe_harness.stats.values import contributions  # noqa: E402
 
 ATTRIBUTES, VALUES = 19, 20
 
@@ -200,6 +203,22 @@ def leaderboard(models: int, permutations: int) -> None:
     tell("memory at the end", memory(), "GB", "under 2", memory() < 2)
 
 
+def many_groups(permutations: int, aim: bool) -> None:
+    """What a score takes of 20,000 clips of 10,000 speakers in 200 groups, one attribute."""
+    groups = np.arange(10_000) % 200
+    tables = [np.random.default_rng(4).multinomial(2, zipf(VALUES), size=groups.size)]
+
+    def scored() -> None:
+        permutation_test(tables, groups, permutations=permutations)
+        value_tests(tables, groups, permutations=permutations)
+        bracket(tables, groups)
+        contributions(tables[0], groups)
+
+    taken = seconds(scored)
+    name = f"10,000 speakers in 200 groups, {permutations:,} permutations"
+    tell(name, taken, "s", *(("at most 60", taken <= 60) if aim else ()))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
@@ -207,6 +226,7 @@ def main() -> int:
     for corpus in CORPORA:
         corpus_rows(corpus, 2_000 if quick else 10_000, 20 if quick else 200)
     tell("memory after the corpora", memory(), "GB", "under 1", memory() < 1)
+    many_groups(500 if quick else 10_000, aim=not quick)
     leaderboard(10 if quick else 100, 1_000 if quick else 10_000)
     return status()
 

@@ -19,9 +19,9 @@ from vibe_harness.stats.bracket import (
     NEEDED_SPEAKER,
     NULL,
     SPLITS,
-    _critical,
     _split_scores,
     bracket,
+    critical_value,
     cross_fitted,
     jackknife_error,
     largest_truth,
@@ -132,10 +132,10 @@ def test_largest_truth_inverts_the_expected_raw_score(noise: float) -> None:
 
 
 def test_critical_value_goes_from_two_sided_to_one_sided() -> None:
-    assert _critical(0, 1, 10_000, 0.95) == pytest.approx(1.96, abs=0.001)
-    assert _critical(50, 1, 10_000, 0.95) == pytest.approx(1.645, abs=0.001)
+    assert critical_value(0, 1, 10_000, 0.95) == pytest.approx(1.96, abs=0.001)
+    assert critical_value(50, 1, 10_000, 0.95) == pytest.approx(1.645, abs=0.001)
     # Imbens and Manski (2004), section 4: between the two for a bracket as wide as its error.
-    middle = _critical(1, 1, 10_000, 0.95)
+    middle = critical_value(1, 1, 10_000, 0.95)
     assert norm.cdf(middle + 1) - norm.cdf(-middle) == pytest.approx(0.95, abs=1e-3) and 1.645 < middle < 1.96
 
 

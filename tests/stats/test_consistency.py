@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from vibe_harness.stats.consistency import (
     Answers,
@@ -17,6 +18,7 @@ from vibe_harness.stats.consistency import (
     averaged_kappa,
     entropy,
     level_entropies,
+    one_by_one,
     pooled_kappa,
     question_entropies,
     shuffled,
@@ -192,7 +194,7 @@ def test_the_floor_of_apes_is_where_a_model_without_effect_lies() -> None:
     rows = design(50)
     generator = np.random.default_rng(3)
     answers = answers_to(rows, generator.integers(0, 4, len(rows)), 3, (1, 2, 4))
-    floor = shuffled(answers, answers.item, lambda one: float(np.nanmean(apes(one))), 200, seed=0)
+    floor = shuffled(answers, answers.item, lambda many: np.nanmean(apes(many), axis=-1), 200, seed=0)
     seen = float(np.nanmean(apes(answers)))
     assert seen > 0.05 and floor.min() <= seen <= floor.max()
 
@@ -200,8 +202,8 @@ def test_the_floor_of_apes_is_where_a_model_without_effect_lies() -> None:
 def test_shuffling_keeps_what_stands_within() -> None:
     rows = design(5)
     answers = answers_to(rows, some_answers(rows), 3, (1, 2, 4))
-    shuffled(answers, answers.question, lambda one: _same_counts(one, answers), 5, seed=0)
-    again = [shuffled(answers, answers.item, lambda one: float(one.answer @ one.level), 5, seed=4) for _ in range(2)]
+    shuffled(answers, answers.question, one_by_one(lambda one: _same_counts(one, answers)), 5, seed=0)
+    again = [shuffled(answers, answers.item, lambda many: many.answer @ many.level, 5, seed=4) for _ in range(2)]
     assert (again[0] == again[1]).all() and len(set(again[0])) > 1
 
 
@@ -211,3 +213,44 @@ def _same_counts(one: Answers, other: Answers) -> float:
         mine, theirs = (np.sort(each.answer[each.question == question]) for each in (one, other))
         assert (mine == theirs).all()
     return 0.0
+
+
+def test_many_answers_at_once_have_the_entropies_of_each() -> None:
+    rows = design(4)
+    sets = np.stack([some_answers(rows), some_answers(rows)[::-1]])
+    both = answers_to(rows, sets, 2, (1, 3, 4))
+    for shown, one in zip(apes(both), sets, strict=True):
+        assert (shown == apes(answers_to(rows, one, 2, (1, 3, 4)))).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 6, 7])
+def test_every_order_of_a_small_group_is_as_likely(size: int) -> None:
+    """The first entry's answer is each of the group's equally often, in groups of all sizes at once; chi-square."""
+    within = np.repeat(np.arange(300), size)
+    answer = np.tile(np.arange(size), 300)
+    answers = Answers(answer, within, answer, within, size)
+    first: list[np.ndarray] = []
+
+    def kept(many: Answers) -> np.ndarray:
+        first.append(many.answer.reshape(-1, size)[:, 0])
+        return np.zeros(len(many.answer))
+
+    shuffled(answers, within, kept, 20, seed=1)
+    counts = np.bincount(np.concatenate(first), minlength=size)
+    assert stats.chisquare(counts).pvalue > 0.001
+
+
+def test_groups_of_several_sizes_and_of_equal_answers_keep_their_answers() -> None:
+    sizes = [1, 2, 2, 3, 6, 7, 7, 1, 9]
+    within = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    answer = np.where(np.isin(within, [2, 6]), 1, np.arange(within.size) % 4)
+    answers = Answers(answer, within, within, within, 4)
+
+    def same(many: Answers) -> np.ndarray:
+        for row in many.answer:
+            for group in range(len(sizes)):
+                assert sorted(row[within == group]) == sorted(answer[within == group])
+        return np.array([float((row != answer).sum()) for row in many.answer])
+
+    moved = shuffled(answers, within, same, 7, seed=3)
+    assert (moved > 0).all()

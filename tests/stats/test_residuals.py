@@ -10,7 +10,7 @@ from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.level import permutation_test_with_level, simulated_levels
 from vibe_harness.stats.ntvd import ntvd
 from vibe_harness.stats.permutation import permutation_test, permutation_tests
-from vibe_harness.stats.residuals import group_habits, residuals_of
+from vibe_harness.stats.residuals import group_habits, pooled_shares, residuals_of
 from vibe_harness.stats.simulation import answers, zipf
 from vibe_harness.stats.tables import Table
 
@@ -111,7 +111,8 @@ def test_habits_are_found(habit: float) -> None:
     rng = np.random.default_rng(2)
     number = rng.integers(5, 100, 400)
     counts = answers(rng, zipf(10)[None], np.zeros(400, dtype=int), number, habit)
-    assert group_habits(counts, np.zeros(400, dtype=int))[0] == pytest.approx(habit, rel=0.25, abs=0.003)
+    (found,) = group_habits(counts, np.zeros(400, dtype=int), pooled_shares(counts))
+    assert found == pytest.approx(habit, rel=0.25, abs=0.003)
 
 
 def level(runs: int, groups: np.ndarray, number: np.ndarray, habits: np.ndarray, values: int = 20) -> float:

@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from vibe_harness.cards.orders import LETTERS, Order, find_orders
+from vibe_harness.cards.served_names import check_pattern
 from vibe_harness.cards.spelling import fold
 from vibe_harness.records import LongClips
 
@@ -260,6 +261,9 @@ class ModelCard(Card):
     backend: Name = Field(description="the engine that runs it")
     id: str = Field(min_length=1, description="id on the hub, or name on the server")
     revision: str | None = Field(None, description="commit or version of the weights")
+    served_as: list[str] = Field(
+        [], description="further names by which servers may give this model in replies; * stands for any letters"
+    )
     description: str = Field("", description="one line, for listings")
     audio: bool = Field(True, description="accepts audio; false for a text model, such as an extractor")
     layout: Layout = Field(Layout(), description="text around the clip")
@@ -286,8 +290,22 @@ class ModelCard(Card):
         {}, description="column -> groups that the model does not support: language: [ko]; a run over them is an error"
     )
     simulated: bool = Field(False, description="not a real model: left out of leaderboards by default")
+    parameters: float | None = Field(None, gt=0, description="size in billions, as the model's makers state it")
+    open_weights: bool | None = Field(None, description="the weights can be downloaded")
     licence: str | None = Field(None, description="of the weights, or terms of the service")
     notes: str | None = Field(None, description="for readers of the card; not part of any digest")
+
+    @field_validator("served_as", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("served_as")
+    @classmethod
+    def _matches_not_all(cls, value: list[str]) -> list[str]:
+        for pattern in value:
+            check_pattern(pattern)
+        return value
 
     @field_validator("args", "connection")
     @classmethod

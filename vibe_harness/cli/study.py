@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vibe_harness.cli.options import parse_model_args
+from vibe_harness.cli.options import parse_model_args, run_option
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def _shard(context: click.Context, parameter: click.Parameter, value: str | None
     "--executor-args", multiple=True, callback=parse_model_args, help="For ray: workers=8,gpus=1,address=auto"
 )
 @click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
+@run_option("same_model")
 @click.option("--allow-serve", is_flag=True, help="Run the command by which a card starts its own server.")
 @click.option("--include-simulated", is_flag=True, help="Show simulated models on the leaderboard too.")
 @click.option("--output-path", type=click.Path(path_type=Path), help="Default: runs/NAME, NAME being the study's.")
@@ -63,6 +64,7 @@ def command(
     executor: str,
     executor_args: Mapping[str, Any],
     trust_remote_code: bool,
+    same_model: bool,
     allow_serve: bool,
     include_simulated: bool,
     output_path: Path | None,
@@ -99,6 +101,7 @@ def command(
             run_cells(
                 own, kept, TerminalProgress(),
                 executor=executor, executor_args=executor_args, trust_remote_code=trust_remote_code,
+                same_model=same_model,
                 allow_serve=allow_serve,
             )  # fmt: skip
     failures = kept.failures()

@@ -25,6 +25,7 @@ from vibe_harness.stats.consistency import (
     apes,
     averaged_kappa,
     level_entropies,
+    one_by_one,
     pooled_kappa,
     question_entropies,
     shuffled,
@@ -102,8 +103,8 @@ def apes_metric(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     return [_with_floor(Score(metric="apes", value=value, interval=_interval(found)), floor, value, within)]
 
 
-def _mean_apes(answers: Answers) -> float:
-    return float(np.nanmean(apes(answers)))
+def _mean_apes(answers: Answers) -> Floats:
+    return np.asarray(np.nanmean(apes(answers), axis=-1))
 
 
 def fleiss_kappa(frame: pd.DataFrame, settings: Settings) -> list[Score]:
@@ -146,7 +147,7 @@ def _kappa(
     rated = Agreement(rated.ratings[kept], rated.agreeing[kept])
     interval = kappa_interval(rated, kappa) if kept.sum() >= FEWEST else None
     times = min(KAPPA_SHUFFLES, settings.permutations)
-    floor = shuffled(answers, within, lambda one: float(kappa(parts(one))[0]), times, settings.seed)
+    floor = shuffled(answers, within, one_by_one(lambda one: float(kappa(parts(one))[0])), times, settings.seed)
     detail = {"items": f"{items} (levels of the variable are the raters)"}
     return _with_floor(Score(metric=metric, value=value, interval=interval, detail=detail), floor, value, words)
 

@@ -104,6 +104,10 @@ class RunConfig:
         "Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
         SCORED, default=(),
     )  # fmt: skip
+    accept_served_model: Sequence[str] = _option(
+        "Go on where a server answers with this model instead of the card's; the results say so.",
+        LIMITS, default=(), metavar="NAME", study=False,
+    )  # fmt: skip
     long_clips: LongClips | None = _option(
         "What is done with clips longer than the model takes, over what its card says.", LIMITS
     )
@@ -136,6 +140,14 @@ class RunConfig:
     include_path: Sequence[str | Path] = _option(
         "Folder with your own tasks/, models/ and templates/.", PLACES, default=()
     )
+    fresh: bool = _option(
+        "Ask all anew, in a run folder beside the last one; the same command without it then goes on with that.",
+        PLACES, default=False, study=False,
+    )  # fmt: skip
+    same_model: bool = _option(
+        "A server at another address has the same model as before: keep the answers of an unpinned revision.",
+        PLACES, default=False, study=False,
+    )  # fmt: skip
     output_path: str | Path | None = _option("Run folder. Default: one below runs/.", PLACES, study=False)
     label: str | None = field(default=None, compare=False)
     """From a study: what it calls the model, which a leaderboard then shows."""

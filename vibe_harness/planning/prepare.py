@@ -11,15 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, check_options, check_ready, open_backend, with_overrides
+from vibe_harness.backends.protocol import (
+    Opener,
+    accepting,
+    check_options,
+    check_ready,
+    open_backend,
+    pinned,
+    with_overrides,
+)
 from vibe_harness.backends.remote.started_server import check_ports, check_startable, starting_servers
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.errors import UserError
+from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.kinds.base import TaskKind, kind_of
 from vibe_harness.metrics.metric import Settings
@@ -29,18 +37,23 @@ from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
 from vibe_harness.planning.group_checks import check_groups, without_small_groups
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import (
+    check_accepted,
     check_answer_by,
     check_excludes,
+    check_hearing_question,
     check_metrics,
     check_modality,
+    check_prices,
     check_rows,
     check_runs_no_code,
 )
 from vibe_harness.progress import Progress
-from vibe_harness.records import CheckedClip, Clip, group_in
+from vibe_harness.records import CheckedAudio, CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
-from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
-from vibe_harness.store.run_tables import clips_digest
+from vibe_harness.store.fresh_runs import fresh_run, has_fresh_runs, newest_run
+from vibe_harness.store.responses import count_answers
+from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord, machine
+from vibe_harness.store.run_tables import clips_digest, count_requests
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
 RUNS = Path("runs")
@@ -76,16 +89,13 @@ def prepare(
     would fail later, and EngineError where a server cannot be reached.
     """
     settings_of(config)
+    check_accepted(config.accept_served_model)
     opener = _opener(config, progress)
     index = index or CardIndex([Path(folder) for folder in config.include_path])
-    model = run_model(config, index)
+    model = pinned(run_model(config, index))
     warn_of_end(model)
     check_modality(model, config.modality)
-    if config.max_cost is not None and model.prices is None:
-        raise UserError(
-            f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
-            "prices: {input: ..., output: ..., read_on: ...} per million tokens"
-        )
+    check_prices(model, config.max_cost)
     tasks = index.tasks(config.tasks)
     check_metrics(tasks, trust_remote_code=config.trust_remote_code)
     check_answer_by(model, tasks, config.answer_by)
@@ -106,7 +116,7 @@ def prepare(
         if output and len(chosen) > 1:
             output = output / corpus.name
         engines = [model] if reader is None else [model, reader]
-        needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
+        needed = engines if to_run and config.executor == "local" and not _begun(config, model, corpus, output) else []
         prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, opener, progress))
         _warn_of_left_out(prepared[-1])
     return prepared
@@ -176,12 +186,11 @@ def _prepare(
         clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
     check_groups(corpus, tasks, dimensions, clips)
-    if not sound:
-        _check_words(corpus, clips)
+    _check_asking(config, model, corpus, dimensions, clips)
     as_written = _unopened(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
-    _check_engines(engines, config.allow_serve)
+    _check_engines(engines, model if config.extractor is None else None, config.allow_serve)
     checked, bad = rows, bad_rows
     if sound:
         checked, bad = _checked(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
@@ -202,19 +211,17 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
-        opener=opener,
-        folder=output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}",
+        opener=accepting(opener, config.accept_served_model),
+        folder=_folder(config, model, corpus, output, identity),
     )
 
 
-def _check_engines(cards: Sequence[ModelCard], allow_serve: bool) -> None:
-    """Raise where an engine lacks what it cannot start without; see `check_ready`. A server to be started need not be
-    there."""
-    for card in cards:
-        if allow_serve and card.serve:
-            check_startable(card)
-        else:
-            check_ready(card)
+def _folder(
+    config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None, identity: Mapping[str, Any]
+) -> Path:
+    """The folder of a run: the newest of that identity, with `--fresh` a new one. Raises UserError as `fresh_run`."""
+    base = output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}"
+    return fresh_run(base, identity) if config.fresh else newest_run(base, identity)
 
 
 def _stem(model: ModelCard, corpus: Corpus) -> str:
@@ -222,11 +229,34 @@ def _stem(model: ModelCard, corpus: Corpus) -> str:
     return f"{model.model}-{corpus.name[:40]}-"
 
 
-def _begun(model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
-    """Whether there is a run that this may be going on with: which one is not known before the clips are decoded."""
+def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
+    """Whether a run that is there may be all that is asked for, so that no engine is needed: where its folder is named,
+    one that is answered; else any, since which one it is is not known before the clips are decoded."""
+    if config.fresh:
+        return False
     if output is not None:
-        return (output / "run.json").exists()
+        if has_fresh_runs(output):  # which of them is gone on with is not known yet either
+            return True
+        folder = RunFolder(output)
+        planned = count_requests(folder.requests)
+        return planned is not None and count_answers(folder.responses) >= planned
     return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
+
+
+def _check_engines(engines: Sequence[ModelCard], named: ModelCard | None, allow_serve: bool) -> None:
+    """Raise where an engine lacks what it cannot start without; see `check_ready`. A server to be started need not be
+    there. named: the only one that the user named, where the other is the default extractor, which its error then
+    says."""
+    for card in engines:
+        try:
+            if allow_serve and card.serve:
+                check_startable(card)
+            else:
+                check_ready(card)
+        except HarnessError as error:
+            if named is None or card is named:
+                raise
+            raise type(error)(f"{error}. '{card.model}' is the default extractor; another: --extractor NAME") from None
 
 
 def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
@@ -352,11 +382,21 @@ def _checked(
         raise UserError(f"{faults}\n{todo} --skip-bad-clips" if not skip else faults)
     paths = _paths(corpus, clips)
     checked = [
-        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s)
+        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s, audio=result)
         for clip, result in results
         if isinstance(result, CheckedAudio)
     ]
     return checked, bad
+
+
+def _check_asking(
+    config: RunConfig, model: ModelCard, corpus: Corpus, dimensions: Sequence[str], clips: Sequence[Clip]
+) -> None:
+    """Raise UserError where clips cannot be asked with as the run asks: by their words, or after a hearing check."""
+    if config.modality == "transcript":
+        _check_words(corpus, clips)
+    elif config.hearing_check:
+        check_hearing_question(model, dimensions, clips)
 
 
 def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:

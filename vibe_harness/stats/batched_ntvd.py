@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vibe_harness.stats.assignments import Codes
+from vibe_harness.stats.assignments import MANY_GROUPS, Codes
+from vibe_harness.stats.group_sums import group_sums
 from vibe_harness.stats.ntvd import Floats
 from vibe_harness.stats.packing import BITS, Packing
 from vibe_harness.stats.tables import Table
@@ -49,7 +50,12 @@ class BatchedNtvd:
         self._groups = groups
         self._width = len(tables)
         self._portions: list[tuple[list[int], _Portion | _PairPortion]] = []
+        self._sorted: list[tuple[list[int], _SortedPortion]] = []
         usable = [] if groups < 2 else [index for index, table in enumerate(tables) if not table.degenerate]
+        if groups > MANY_GROUPS:
+            cut = _cut(tables, usable, max(ELEMENTS // (block * groups), 1))
+            self._sorted = [(chosen, _SortedPortion([tables[index] for index in chosen])) for chosen in cut]
+            return
         pairs = [index for index in usable if groups == 2 and _is_pair(tables[index])]
         for indices, kind in ((pairs, _PairPortion), (sorted(set(usable) - set(pairs)), _Portion)):
             for chosen in _cut(tables, indices, max(ELEMENTS // (block * groups), 1)):
@@ -59,6 +65,10 @@ class BatchedNtvd:
         """Scores under every assignment (B, S). Without `noise`, as in the published tests, noise is 1 and spread 0."""
         result = np.full((self._width, len(assigned)), np.nan)
         errors, spread = np.ones(result.shape), np.zeros(result.shape)
+        for indices, sorted_portion in self._sorted:
+            result[indices], own_errors, own_spread = sorted_portion.scores(assigned)
+            if noise:
+                errors[indices], spread[indices] = own_errors, own_spread
         units = np.ascontiguousarray(assigned.T)
         for kind in {portion.matrix.dtype for _, portion in self._portions}:
             members = np.stack([(units == group).astype(kind) for group in range(self._groups - 1)], axis=1)
@@ -116,11 +126,16 @@ class _Noise:
         units, groups, draws = members.shape
         sums = (self.rows @ members.reshape(units, -1)).astype(np.float64).reshape(-1, groups, draws)
         rest = self.rows.sum(axis=1, dtype=np.float64)[:, None] - sums.sum(axis=1)
-        squared, relative = np.split(np.concatenate([sums, rest[:, None]], axis=1), 2)
-        variance = (squared / np.maximum(totals, 1.0) ** 2).sum(axis=1)
         sizes = members[:, :, 0].sum(axis=0, dtype=np.float64)
-        sizes = np.append(sizes, units - sizes.sum())[:, None]
-        means, mean = relative / sizes, relative.sum(axis=1) / units
+        sizes = np.append(sizes, units - sizes.sum())
+        return self.from_sums(np.concatenate([sums, rest[:, None]], axis=1), totals, sizes)
+
+    def from_sums(self, sums: Floats, totals: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+        """The same from the sums (2 x tables, G, B) of the rows in each group. sizes: (G,) units of each group."""
+        squared, relative = np.split(sums, 2)
+        variance = (squared / np.maximum(totals, 1.0) ** 2).sum(axis=1)
+        sizes = sizes[:, None]
+        means, mean = relative / sizes, relative.sum(axis=1) / sizes.sum()
         unlike = np.log(np.maximum(mean, 1e-9)[:, None] / np.maximum(means, 1e-9 * np.maximum(mean, 1e-9)[:, None]))
         return np.sqrt(variance * self.unit[:, None]), (sizes * unlike).sum(axis=1)
 
@@ -189,6 +204,29 @@ class _Portion:
             scores[index] = np.where(used, _shift(own, rest, used / np.maximum(totals, 1.0)), np.nan)
             sizes[index] = totals
         return scores, sizes
+
+
+class _SortedPortion:
+    """Some tables of many groups, whose counts are sums of units sorted by group."""
+
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self.columns = _slices([table.counts.shape[2] for table in tables])
+        self.noise = _Noise(tables, np.float64)
+        counts = np.concatenate([table.counts[:, 0] for table in tables], axis=1)
+        self.rows: Floats = np.concatenate([counts, self.noise.rows.T], axis=1)
+
+    def scores(self, assigned: Codes) -> tuple[Floats, Floats, Floats]:
+        """nTVD, noise and spread (tables, B) under assignments (B, S)."""
+        sums = group_sums(self.rows, assigned)
+        counts = [sums[columns] for columns in self.columns]
+        totals = np.stack([own.sum(axis=0) for own in counts])
+        used = (totals > 0).all(axis=1)
+        factors = used[:, None] / np.maximum(totals, 1.0)
+        scores = [_shift(own[:, :-1], own[:, -1], factor) for own, factor in zip(counts, factors, strict=True)]
+        noise, spread = self.noise.from_sums(
+            sums[self.columns[-1].stop :], totals, np.bincount(assigned[0]).astype(np.float64)
+        )
+        return np.where(used, np.stack(scores), np.nan), noise, spread
 
 
 def _shift(counts: NDArray[Any], rest: NDArray[Any], factors: Floats) -> Floats:

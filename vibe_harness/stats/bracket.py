@@ -19,7 +19,7 @@ from vibe_harness.stats.rng import Words, picks, random_words
 from vibe_harness.stats.tables import Table
 
 SPLITS = 20
-ELEMENTS = 1 << 20
+ELEMENTS = 1 << 17
 """Group counts held at a time."""
 LIFT = 0.2
 """Standard errors added to the raw score before it is inverted for at_most. The inverse is concave, so that its
@@ -74,11 +74,11 @@ def bracket(
 
     interval: at_least - c SE, to the largest true score in keeping with raw + c SE', within 0 to 100; each standard
     error by leaving out one speaker at a time within the groups, c between the one-sided and the two-sided quantile of
-    Student's t (`_critical`), two-sided for two values in two groups. The upper end is never under that of a run whose
-    raw score lies one standard error (the largest of the two and `Statistic.free_error`) under what is expected without
-    a shift: chance can bring a run far under it, which does not show that there is no shift (power-constrained limits,
-    Cowan and others 2011, arXiv 1105.3166). Where no speaker differs from another of the group there is no error to go
-    by, and the interval is that of `unseen`.
+    Student's t (`critical_value`), two-sided for two values in two groups. The upper end is never under that of a run
+    whose raw score lies one standard error (the largest of the two and `Statistic.free_error`) under what is expected
+    without a shift: chance can bring a run far under it, which does not show that there is no shift (power-constrained
+    limits, Cowan and others 2011, arXiv 1105.3166). Where no speaker differs from another of the group there is no
+    error to go by, and the interval is that of `unseen`.
 
     no_more_than: the upper end likewise with the one-sided quantile, a limit for equivalence: the true score is under
     it with probability `level`.
@@ -105,14 +105,16 @@ def task_bracket(
     """
     defined = [index for index, statistic in enumerate(raw) if np.isfinite(statistic.value)]
     attributes = tuple(
-        _bracket(raw[index], low.get(index), speakers, level) if index in defined else Bracket(None, None, None, reason)
+        bracket_from(raw[index], low.get(index), speakers, level)
+        if index in defined
+        else Bracket(None, None, None, reason)
         for index, reason in enumerate(reasons)
     )
     if not defined:
         told = sorted({one.reason for one in attributes if one.reason is not None})
         return TaskBracket(attributes, Bracket(None, None, None, "; ".join(told) or "no attribute"))
     mean_low = average([low[index] for index in defined]) if low else None
-    return TaskBracket(attributes, _bracket(average([raw[index] for index in defined]), mean_low, speakers, level))
+    return TaskBracket(attributes, bracket_from(average([raw[index] for index in defined]), mean_low, speakers, level))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,11 @@ def average(statistics: Sequence[Statistic]) -> Statistic:
     )
 
 
-def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float) -> Bracket:
+def bracket_from(raw: Statistic, low: Statistic | None, design: Design, level: float) -> Bracket:
+    """The bracket and its interval from a raw and a cross-fitted score with their errors; see `bracket`.
+
+    low: None with a single speaker in a group. design: the speakers who are left out in turn. level: of the interval.
+    """
     from scipy.special import stdtrit
 
     if low is None:
@@ -160,7 +166,7 @@ def _bracket(raw: Statistic, low: Statistic | None, design: Design, level: float
         # One free difference leaves the pattern of the shift no choice: the bracket's width is chance alone.
         width = at_most - at_least if raw.noise > (1 + NO_NOISE) * raw.free_error else 0.0
         error = max(low_error, raw_error)
-        critical = _critical(width, error, degrees, level)
+        critical = critical_value(width, error, degrees, level)
         upper, limit = (
             max(_upper_end(raw, raw_error, max(error, raw.free_error), reach), at_most)
             for reach in (critical, float(stdtrit(degrees, level)))
@@ -222,11 +228,13 @@ def satterthwaite(parts: Floats, groups: Codes) -> float:
     return float(parts.sum() ** 2 / squares) if squares > 0 else float(freedom.sum())
 
 
-def _critical(width: float, error: float, degrees: float, level: float) -> float:
-    """c with T(c + width / error) - T(-c) = level, T being Student's t (Imbens and Manski 2004, equation 7).
+def critical_value(width: float, error: float, degrees: float, level: float) -> float:
+    """The quantile c of an interval around a bracket: T(c + width / error) - T(-c) = level, T being Student's t (Imbens
+    and Manski 2004, equation 7).
 
-    The truth can lie at one end of the bracket only, so a bracket that is wide for its error needs the one-sided
-    quantile at each end, and one of width 0 the two-sided.
+    width: of the bracket. error: the larger standard error of its ends. degrees: of freedom. The truth can lie at one
+    end of the bracket only, so a bracket that is wide for its error needs the one-sided quantile at each end, and one
+    of width 0 the two-sided.
     """
     from scipy.optimize import brentq
     from scipy.special import stdtr, stdtrit
@@ -294,11 +302,16 @@ def _split_scores(table: Table, design: Design, halves: Codes) -> tuple[Floats, 
     of_half = halves[:, None, None, :] == np.arange(2)[:, None, None]
     members = (of_half & of_group).reshape(-1, speakers).astype(np.float64)
     counts = (members @ table.counts.reshape(speakers, -1)).reshape(splits, 2, -1, *table.counts.shape[1:])
-    differences = differences_from_mean(_shares(counts, table))
-    rows = np.arange(splits)[:, None]
-    own = counts[rows, halves]
-    own[:, np.arange(speakers), design.groups] -= table.counts
-    left_out = cross_product(differences_from_mean(_shares(own, table)), differences[rows, 1 - halves])
+    differences = differences_from_mean(group_shares(counts, table))
+    rows, left_out = np.arange(splits)[:, None], np.empty((splits, speakers))
+    size = max(ELEMENTS // (splits * counts[0, 0].size), 1)
+    for start in range(0, speakers, size):
+        part = slice(start, start + size)
+        own = counts[rows, halves[:, part]]
+        own[:, np.arange(own.shape[1]), design.groups[part]] -= table.counts[part]
+        left_out[:, part] = cross_product(
+            differences_from_mean(group_shares(own, table)), differences[rows, 1 - halves[:, part]]
+        )
     return cross_product(differences[:, 0], differences[:, 1]), left_out
 
 
@@ -318,10 +331,12 @@ def replicated_shares(table: Table, design: Design) -> tuple[Floats, Floats]:
     np.add.at(whole, design.groups, table.counts)
     left_out = np.repeat(whole[None], design.groups.size, axis=0)
     left_out[np.arange(design.groups.size), design.groups] -= table.counts
-    return _shares(whole, table), _shares(left_out, table)
+    return group_shares(whole, table), group_shares(left_out, table)
 
 
-def _shares(counts: Floats, table: Table) -> Floats:
+def group_shares(counts: Floats, table: Table) -> Floats:
+    """Distributions (..., G, V) of groups with counts (..., G, H, V), standardised with the table's weights; NaN where
+    a group has none."""
     return standardised(counts, counts.sum(axis=-1), table.weights)
 
 

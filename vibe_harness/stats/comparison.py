@@ -15,9 +15,9 @@ from vibe_harness.stats.bracket import (
     NO_NOISE,
     NULL,
     Statistic,
-    _bracket,
-    _critical,
     average,
+    bracket_from,
+    critical_value,
     cross_fitted,
     jackknife_error,
     largest_truth,
@@ -167,7 +167,7 @@ def _interval(ends: _Ends, design: Design, level: float) -> tuple[tuple[float, f
     from scipy.special import stdtrit
 
     degrees = design.groups.size - design.group_count
-    critical = _critical(ends.width, ends.error, degrees, level)
+    critical = critical_value(ends.width, ends.error, degrees, level)
     upper = ends.high + float(stdtrit(degrees, level)) * ends.high_error
     return _within(ends.low - critical * ends.low_error, ends.high + critical * ends.high_error), min(upper, 100.0)
 
@@ -192,7 +192,7 @@ def _limits(
     level: float,
 ) -> tuple[float, float]:
     """The least and the largest difference that the two runs' own intervals, and the change of the answers, allow."""
-    own = [_bracket(one, other, design, level).interval for one, other in zip(raw, low, strict=True)]
+    own = [bracket_from(one, other, design, level).interval for one, other in zip(raw, low, strict=True)]
     least, most = -100.0, 100.0
     if own[0] is not None and own[1] is not None:
         least, most = own[1][0] - own[0][1], own[1][1] - own[0][0]

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from vibe_harness.stats.rng import Words, picks, random_words
+from vibe_harness.stats.rng import Words, random_words, scaled
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
+
+ELEMENTS = 1 << 17
+"""Shuffled answers held at a time: few enough to stay in a core's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,17 +42,18 @@ class Answers:
         return Answers(self.answer[kept], self.question[kept], self.level[kept], self.item[kept], self.options)
 
 
-def entropy(counts: Floats) -> Floats:
+def entropy(counts: ArrayLike) -> Floats:
     """Shannon entropy with the number of options as base, over the last axis: -sum p log_K p, from 0 to 1.
 
     Equation 1. NaN where nothing was counted.
     """
+    counts = np.asarray(counts).astype(np.int64, copy=False)
     totals = counts.sum(axis=-1)
     numbers = np.arange(float(totals.max(initial=0)) + 1)
     logs = numbers * np.log(np.maximum(numbers, 1.0))  # n log n: -sum p log p = log N - sum n log n / N
-    parts = logs[counts.astype(np.int64)].sum(axis=-1)
+    parts = logs[counts].sum(axis=-1)
     found: Floats = np.full(totals.shape, np.nan)
-    np.divide(logs[totals.astype(np.int64)] - parts, totals * np.log(counts.shape[-1]), out=found, where=totals > 0)
+    np.divide(logs[totals] - parts, totals * np.log(counts.shape[-1]), out=found, where=totals > 0)
     return np.maximum(found, 0.0, out=found)
 
 
@@ -59,24 +63,28 @@ def question_entropies(answers: Answers) -> Floats:
 
 
 def level_entropies(answers: Answers) -> Floats:
-    """Entropy (Q, L) of each question at each level; equation 2."""
-    questions, levels = _size(answers.question), _size(answers.level)
-    cells = _counts(answers, answers.question * levels + answers.level, questions * levels)
-    return entropy(cells.reshape(questions, levels, answers.options))
+    """Entropy (..., Q, L) of each question at each level; equation 2. `answers.answer` may be (B, n), several answers
+    to the same questions: the entropies are then (B, Q, L)."""
+    questions, levels, options = _size(answers.question), _size(answers.level), answers.options
+    cell = (answers.question * levels + answers.level) * options
+    several = answers.answer.reshape(-1, len(cell))
+    size = questions * levels * options
+    place = several + cell
+    place += np.arange(len(several))[:, None] * size
+    counts = np.bincount(place.ravel(), minlength=len(several) * size)
+    return entropy(counts.reshape(*answers.answer.shape[:-1], questions, levels, options))
 
 
 def apes(answers: Answers) -> Floats:
-    """Average pairwise entropy shift (Q,): mean of |H_i - H_j| over the pairs of levels of each question; equation 3.
-
-    NaN for a question with fewer than two levels that have an answer.
-    """
-    found = np.sort(level_entropies(answers), axis=1)  # NaN last
-    levels = np.isfinite(found).sum(axis=1)
+    """Average pairwise entropy shift (..., Q): mean of |H_i - H_j| over the pairs of levels of each question; equation
+    3. NaN for a question with fewer than two levels that have an answer. Shapes as for `level_entropies`."""
+    found = np.sort(level_entropies(answers), axis=-1)  # NaN last
+    levels = np.isfinite(found).sum(axis=-1)
     # The sum over pairs of n sorted numbers is the sum of (2 r - n + 1) h_r, r from 0.
-    signs = 2 * np.arange(found.shape[1]) - levels[:, None] + 1
-    total = (np.nan_to_num(found) * signs).sum(axis=1)
+    signs = 2 * np.arange(found.shape[-1]) - levels[..., None] + 1
+    total = (np.nan_to_num(found) * signs).sum(axis=-1)
     count = levels * (levels - 1) / 2
-    mean: Floats = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+    mean: Floats = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return mean
 
 
@@ -156,51 +164,71 @@ def weighted_mean(values: Floats, weights: Floats) -> Floats:
     return mean
 
 
-def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], float], times: int, seed: int) -> Floats:
+def shuffled(answers: Answers, within: Codes, statistic: Callable[[Answers], Floats], times: int, seed: int) -> Floats:
     """The statistic (times,) of the answers shuffled among the entries that have one code of `within`.
 
     Within items: the variable is without effect. Within nothing (all codes alike): answers follow the same shares
-    whatever is asked.
+    whatever is asked. statistic: is given answers of shape (B, n), and returns (B,).
     """
-    shuffle, found = _Shuffle(within, random_words(seed)), np.empty(times)
-    for index in range(times):
-        mixed = Answers(answers.answer[shuffle()], answers.question, answers.level, answers.item, answers.options)
-        found[index] = statistic(mixed)
+    shuffle, found = _Shuffle(answers.answer, within, random_words(seed)), np.empty(times)
+    size = max(ELEMENTS // max(len(within), 1), 1)
+    for first in range(0, times, size):
+        mixed = shuffle(min(size, times - first))
+        found[first : first + size] = statistic(
+            Answers(mixed, answers.question, answers.level, answers.item, answers.options)
+        )
     return found
 
 
+def one_by_one(statistic: Callable[[Answers], float]) -> Callable[[Answers], Floats]:
+    """A statistic of answers (n,) as one of answers (B, n), for `shuffled`."""
+
+    def of_each(answers: Answers) -> Floats:
+        rows = (Answers(row, answers.question, answers.level, answers.item, answers.options) for row in answers.answer)
+        return np.array([statistic(one) for one in rows])
+
+    return of_each
+
+
 class _Shuffle:
-    """Draws orders (n,) of entries that are shuffled among those of one code. Small groups of entries take one of all
-    their orders at random; larger ones are sorted by random numbers, which takes several times as long."""
+    """Answers (n,) shuffled among the entries of one code. Small groups of entries take one of all their orders at
+    random; larger ones are sorted by random numbers, which takes several times as long. Groups whose answers are all
+    the same are passed over, with the numbers that they would have taken."""
 
     LARGEST = 5
 
-    def __init__(self, within: Codes, words: Words) -> None:
-        self._words = words
-        self._place = np.arange(len(within))
+    def __init__(self, answer: Codes, within: Codes, words: Words) -> None:
+        self._answer, self._words = answer, words
         sizes = np.bincount(within)[within] if len(within) else within
         order = np.argsort(within, kind="stable")
-        self._small = []
-        for size in range(2, self.LARGEST + 1):
+        self._small, self._large = [], []
+        for size in np.unique(sizes[sizes > 1]).tolist():
             members = order[sizes[order] == size].reshape(-1, size)
-            if len(members):
-                self._small.append((members, np.array(list(permutations(range(size))))))
-        large = np.flatnonzero(sizes > self.LARGEST)
-        self._sorted = large[np.argsort(within[large], kind="stable")]
-        # One number to sort by, twice as quick as two: the code in the first bits, a random rest without ties.
+            given = answer[members]
+            varied = np.flatnonzero((given != given[:, :1]).any(axis=1))
+            if size <= self.LARGEST:
+                orders = np.array(list(permutations(range(size))))
+                self._small.append((len(members), varied, members[varied], given[varied][:, orders]))
+            elif varied.size:
+                self._large.append((members[varied], given[varied]))
+        self._place = np.cumsum(sizes > self.LARGEST) - 1  # of an entry among the random numbers to sort by
+        self._sorted = int((sizes > self.LARGEST).sum())
+        # The code in the first bits, were all sorted at once; the random rest is what is sorted by.
         self._first = np.uint64(max(_size(within) - 1, 0).bit_length())
-        shift = np.uint64(64) - self._first
-        self._high = within[large].astype(np.uint64) << shift if self._first else np.uint64(0)
-        self._large = large
 
-    def __call__(self) -> Codes:
-        for members, orders in self._small:
-            chosen = orders[picks(self._words, len(orders), (len(members),))]
-            self._place[members] = np.take_along_axis(members, chosen, axis=1)
-        if len(self._large):
-            drawn = self._words(len(self._large)) >> self._first
-            self._place[self._sorted] = self._large[np.argsort(self._high | drawn)]
-        return self._place
+    def __call__(self, draws: int) -> Codes:
+        """Answers (draws, n)."""
+        wanted = sum(-(-number // 2) for number, *_ in self._small) + self._sorted
+        random = self._words(draws * wanted).reshape(draws, wanted)
+        mixed, start = np.tile(self._answer, (draws, 1)), 0
+        for number, varied, members, orders in self._small:
+            own = np.ascontiguousarray(random[:, start : start + -(-number // 2)]).view("<u4")[:, varied]
+            start += -(-number // 2)
+            mixed[:, members] = orders[np.arange(len(members)), scaled(own, orders.shape[1])]
+        for members, given in self._large:
+            drawn = random[:, start:][:, self._place[members]] >> self._first
+            mixed[:, members] = np.take_along_axis(given[None], np.argsort(drawn, axis=-1), axis=-1)
+        return mixed
 
 
 def _counts(answers: Answers, cell: Codes, cells: int | None = None) -> Floats:

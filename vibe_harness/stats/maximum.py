@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vibe_harness.errors import UserError
-from vibe_harness.stats.assignments import Codes, Design
+from vibe_harness.stats.assignments import MANY_GROUPS, Codes, Design
 from vibe_harness.stats.draws import speakers_alike
+from vibe_harness.stats.group_sums import group_sums
 from vibe_harness.stats.ntvd import Floats
 from vibe_harness.stats.residuals import Residuals, residuals_of
 from vibe_harness.stats.stepdown import StepDown
@@ -80,6 +81,7 @@ class _Exchanged:
         self.widths = [table.counts.shape[2] for table in tables]
         values = np.concatenate([_departures(table, design) for table in tables], axis=1)
         self.rows = np.ascontiguousarray(np.concatenate([values, values**2], axis=1).T)
+        self.by_unit = np.ascontiguousarray(self.rows.T)
         self.pooled = np.maximum((values**2).mean(axis=0), NO_SPREAD)
         self.sizes = np.bincount(design.groups)[:, None].astype(np.float64)
         ends = np.cumsum(self.widths).tolist()
@@ -98,10 +100,8 @@ class _Exchanged:
 
     def _statistics(self, assigned: Codes) -> Floats:
         """(G x K, B), of the first group alone where there are two."""
-        groups, units = self.design.group_count, np.ascontiguousarray(assigned.T)
-        members = np.stack([units == group for group in range(groups)], axis=1).astype(np.float64)
-        sums = (self.rows @ members.reshape(len(units), -1)).reshape(len(self.rows), groups, -1)
-        values, squares = np.split(sums, 2)
+        groups = self.design.group_count
+        values, squares = np.split(self._sums(assigned), 2)
         shares = values / self.sizes
         variance = squares / self.sizes - shares**2
         variance = np.maximum(variance, 0.0, out=variance) / np.maximum(self.sizes - 1, 1)
@@ -114,6 +114,15 @@ class _Exchanged:
         shown = 1 if groups == 2 else groups
         found = _ratio(differences[:, :shown], errors[:, :shown])
         return np.ascontiguousarray(found.transpose(1, 0, 2)).reshape(-1, len(assigned))
+
+    def _sums(self, assigned: Codes) -> Floats:
+        """Sums (2 K, G, B) of values and squares in each group."""
+        groups = self.design.group_count
+        if groups > MANY_GROUPS:
+            return group_sums(self.by_unit, assigned)
+        units = np.ascontiguousarray(assigned.T)
+        members = np.stack([units == group for group in range(groups)], axis=1).astype(np.float64)
+        return np.asarray((self.rows @ members.reshape(len(units), -1)).reshape(len(self.rows), groups, -1))
 
 
 def _departures(table: Table, design: Design) -> Floats:

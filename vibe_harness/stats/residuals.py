@@ -140,18 +140,28 @@ def residuals_of(table: Table, design: Design) -> Residuals:
     return _reflected(units, groups, strata, fit, design.group_count)
 
 
-def group_habits(counts: ArrayLike, groups: Codes) -> Floats:
-    """The habit (G,) that each group's speakers show around the pooled shares. counts: (S, V); groups: (S,)."""
-    table = np.asarray(counts, dtype=np.float64)[:, None, :]
-    sizes = table.sum(axis=2)
-    with_value = sizes[:, 0] > 0
-    shares = _pooled(table, sizes, 1 / _inflation(np.maximum(sizes[:, 0], 1), FIRST_HABIT), np.zeros(len(table), int))
+def group_habits(counts: ArrayLike, groups: Codes, shares: Floats) -> Floats:
+    """The habit (G,) that each group's speakers show around shares p (V,). counts: (S, V); groups: (S,).
+
+    One answer's variance is taken to be 1 - sum p^2: a group that lacks a value shows none of its own.
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    with_value = table.any(axis=1)
     found = np.zeros(int(groups.max()) + 1)
     for group in range(found.size):
         rows = with_value & (groups == group)
         if rows.sum() > 1:
-            found[group] = _habit(table[rows], sizes[rows], shares[rows], 1)
+            totals = table[rows].sum(axis=1)
+            squared = ((table[rows] - totals[:, None] * shares) ** 2).sum(axis=1)
+            found[group] = _moments(squared, totals, 1 - float((shares**2).sum()), totals.size - 1)
     return found
+
+
+def pooled_shares(counts: ArrayLike, habit: ArrayLike = FIRST_HABIT) -> Floats:
+    """Shares (V,) of all speakers' counts (S, V), each weighted by its precision. habit: one, or one a speaker."""
+    table = np.asarray(counts, dtype=np.float64)
+    sums = (table / inflation(np.maximum(table.sum(axis=1), 1), habit)[:, None]).sum(axis=0)
+    return np.asarray(sums / max(float(sums.sum()), 1e-300))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +186,18 @@ def _fit(counts: Floats, factors: Floats, groups: Codes, strata: Codes) -> _Fit:
     own = np.ones(groups.max() + 1)
     habit = FIRST_HABIT
     for _ in range(ROUNDS):
-        shares = _pooled(counts, sizes, 1 / _inflation(totals, habit), strata)
+        shares = _pooled(counts, sizes, 1 / inflation(totals, habit), strata)
         habit = _habit(counts, sizes, shares, int(strata.max()) + 1)
     variance = (1 - habit) * clips + habit * mass**2
     for _ in range(ROUNDS):
-        shares = _pooled(counts, sizes, 1 / (own[groups] * _inflation(totals, habit)), strata)
+        shares = _pooled(counts, sizes, 1 / (own[groups] * inflation(totals, habit)), strata)
         departures = np.einsum("ph,phv->pv", factors, counts - sizes[..., None] * shares)
         precision = mass**2 / (own[groups] * variance)
         leverage = precision / np.bincount(strata, precision)[strata]
         squares = np.bincount(groups, (departures**2).sum(axis=1) / variance)
         found = squares / np.maximum(np.bincount(groups, 1 - leverage), LEAST_NOISE)
         own = np.maximum(found / found.max(), LEAST_NOISE) if found.max() > 0 else np.ones(own.size)
-    shares = _pooled(counts, sizes, 1 / (own[groups] * _inflation(totals, habit)), strata)
+    shares = _pooled(counts, sizes, 1 / (own[groups] * inflation(totals, habit)), strata)
     departures = np.einsum("ph,phv->pv", factors, counts - sizes[..., None] * shares)
     expected = np.einsum("ph,phv->pv", factors * sizes, shares)
     precision = mass**2 / (own[groups] * variance)
@@ -195,9 +205,9 @@ def _fit(counts: Floats, factors: Floats, groups: Codes, strata: Codes) -> _Fit:
     return _Fit(departures, own[groups] * variance, mass, expected, leverage, habit)
 
 
-def _inflation(totals: Floats, habit: float | Floats) -> Floats:
+def inflation(totals: ArrayLike, habit: ArrayLike) -> Floats:
     """1 + (n - 1) h: the variance of a speaker's count over that of as many independent answers (Kish 1965)."""
-    return np.asarray(1 + (totals - 1) * habit)
+    return np.asarray(1 + (np.asarray(totals) - 1) * np.asarray(habit))
 
 
 def _pooled(counts: Floats, sizes: Floats, weights: Floats, strata: Codes) -> Floats:
@@ -215,9 +225,14 @@ def _habit(counts: Floats, sizes: Floats, shares: Floats, means: int) -> float:
     totals = sizes.sum(axis=1)
     squared = ((counts - sizes[..., None] * shares).sum(axis=1) ** 2).sum(axis=1)
     within = sizes * (1 + (shares**2).sum(axis=2)) - 2 * (counts * shares).sum(axis=2)
-    single = within.sum() / totals.sum()  # the variance of one answer
-    found = (squared / (totals * _inflation(totals, HABITS[:, None]))).sum(axis=1)
-    fits = found <= single * max(totals.size - means, 1)
+    return _moments(squared, totals, within.sum() / totals.sum(), totals.size - means)
+
+
+def _moments(squared: Floats, totals: Floats, single: float, freedom: int) -> float:
+    """The smallest habit at which squared residuals, each over its variance, come to no more than their freedom.
+    single: the variance of one answer."""
+    found = (squared / (totals * inflation(totals, HABITS[:, None]))).sum(axis=1)
+    fits = found <= single * max(freedom, 1)
     return float(HABITS[np.argmax(fits)]) if fits.any() else 1.0
 
 

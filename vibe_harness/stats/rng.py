@@ -27,5 +27,10 @@ def picks(words: Words, among: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.
     """Whole numbers from 0 to below `among` (one, or one a place of `shape`), each alike: but for the 2^32 numbers that
     they are made of, 1 in 2^32 / `among`."""
     number = prod(shape)
-    random = words(-(-number // 2)).view("<u4")[:number].reshape(shape).astype(np.uint64)  # numpy 1 keeps 32 bits else
-    return (random * np.asarray(among, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)
+    return scaled(words(-(-number // 2)).view("<u4")[:number].reshape(shape), among)
+
+
+def scaled(random: NDArray[np.uint32], among: ArrayLike) -> NDArray[np.int64]:
+    """Whole numbers from 0 to below `among` out of random numbers of 32 bits."""
+    wide = random.astype(np.uint64)  # numpy 1 keeps 32 bits else
+    return (wide * np.asarray(among, dtype=np.uint64) >> np.uint64(32)).astype(np.int64)

@@ -16,9 +16,9 @@ from vibe_harness.stats.bracket import (
     SPLITS,
     Statistic,
     TaskBracket,
-    _shares,
     cross_product,
     differences_from_mean,
+    group_shares,
     jackknife_error,
     task_bracket,
 )
@@ -66,7 +66,7 @@ def _raw(counts: Floats, table: Table) -> Statistic:
     if table.degenerate or counts.shape[1] < 2:
         return Statistic(np.nan, np.full(len(counts), np.nan))
     whole = counts.sum(axis=0)
-    shares, left_out = _shares(whole, table), _shares(whole - counts, table)
+    shares, left_out = group_shares(whole, table), group_shares(whole - counts, table)
     errors = jackknife_error(differences_from_mean(left_out), np.zeros(len(counts), dtype=np.int64))
     noise = float(errors.sum() * 50.0 / (counts.shape[1] - 1))
     free = (counts.shape[1] - 1) * (int((table.counts.sum(axis=(0, 1)) > 0).sum()) - 1)
@@ -82,10 +82,10 @@ def _cross_fitted(counts: Floats, table: Table, splits: int, seed: int) -> Stati
         half = np.empty(len(counts), dtype=np.int64)
         half[order] = np.arange(len(counts)) % 2
         both = np.stack([counts[half == 0].sum(axis=0), counts[half == 1].sum(axis=0)])
-        differences = differences_from_mean(_shares(both, table))
+        differences = differences_from_mean(group_shares(both, table))
         scores[split] = cross_product(differences[0], differences[1])
         left_out[split] = cross_product(
-            differences_from_mean(_shares(both[half] - counts, table)), differences[1 - half]
+            differences_from_mean(group_shares(both[half] - counts, table)), differences[1 - half]
         )
     defined = np.isfinite(scores)
     if not defined.any():

@@ -185,13 +185,14 @@ def run_cells(
     executor_args: Mapping[str, Any] = MappingProxyType({}),
     trust_remote_code: bool = False,
     allow_serve: bool = False,
+    same_model: bool = False,
 ) -> None:
     """Run what is missing: all is asked first, model by model; then all is read and scored. Each model is loaded once.
 
     A cell that fails is noted in the study's folder, and the others go on. executor, executor_args: where engines run,
     which each machine says for itself. trust_remote_code, allow_serve: the person's own word, which no study file can
-    give. Raises UserError for an executor or an argument of it that does not exist, and where two cards would start
-    their server at one port.
+    give; same_model: likewise, that servers at other addresses have the same models. Raises UserError for an executor
+    or an argument of it that does not exist, and where two cards would start their server at one port.
     """
     opener_of(executor, executor_args)
     if allow_serve:
@@ -210,9 +211,10 @@ def run_cells(
                     executor=executor,
                     executor_args=executor_args,
                     trust_remote_code=trust_remote_code,
+                    same_model=same_model,
                     allow_serve=allow_serve,
                 )
-                [prepared] = prepare(config, progress, index=index)
+                [prepared] = prepare(config, progress, to_run=True, index=index)
                 with open_run(prepared) as work:
                     stage(work)
                 kept.note(cell, None)
