@@ -103,12 +103,7 @@ def prepare(
         _variants(task, config.prompt_variant)
     extractor = default_extractor(model, tasks) if config.extractor is None else config.extractor
     reader = find_extractor(extractor, index)
-    if not config.trust_remote_code:
-        check_runs_no_code(model, config.model_args)
-        if reader is not None:
-            check_runs_no_code(reader, {})
-    if config.allow_serve:
-        check_ports([model] if reader is None else [model, reader])
+    _check_permissions(config, model, reader)
     chosen = choose_corpora(model.corpus if config.corpus is None else config.corpus, tasks, config.dimensions)
     prepared = []
     for corpus, own in chosen:
@@ -120,6 +115,16 @@ def prepare(
         prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, opener, progress))
         _warn_of_left_out(prepared[-1])
     return prepared
+
+
+def _check_permissions(config: RunConfig, model: ModelCard, reader: ModelCard | None) -> None:
+    """Raise UserError if a card runs code of its model without permission, or two would start servers at one port."""
+    if not config.trust_remote_code:
+        check_runs_no_code(model, config.model_args)
+        if reader is not None:
+            check_runs_no_code(reader, {})
+    if config.allow_serve:
+        check_ports([model] if reader is None else [model, reader])
 
 
 def run_model(config: RunConfig, index: CardIndex) -> ModelCard:
