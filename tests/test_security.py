@@ -107,6 +107,26 @@ def test_a_models_code_runs_only_at_the_persons_word(vibe, args):
     vibe("--model", "theirs", *options, "--trust-remote-code", check=0)
 
 
+@pytest.mark.parametrize("port", [0, 9])
+def test_the_command_of_a_card_runs_only_at_the_persons_word(vibe, port):
+    text = (
+        f"model: theirs\nbackend: openai\nid: a\nconnection: {{base_url: 'http://127.0.0.1:{port}/v1'}}\n"
+        "serve: {command: 'touch RAN {port}'}\nextractor: rules\n"
+    )
+    (vibe.folder / "theirs/models/theirs.yaml").write_text(text, encoding="utf-8")
+    options = ("--model", "theirs", "--include-path", "theirs", "--tasks", "advisory", "--corpus", "m.csv")
+    for words in (("models", "show", "theirs", "--include-path", "theirs"), (*options, "--dry-run")):
+        vibe(*words, check=0)
+    assert "--allow-serve" in vibe(*options, check=3).stderr
+    vibe(*options, "--allow-serve", "--dry-run", check=0)
+    assert not (vibe.folder / "RAN").exists()
+    assert "ended with code 0" in vibe(*options, "--allow-serve", check=3).stderr
+    assert (vibe.folder / "RAN").exists()
+    study = "study: s\nmodels: [theirs]\ntasks: [advisory]\ncorpora: [m.csv]\ninclude_path: [theirs]\n"
+    (vibe.folder / "s.yaml").write_text(study + "allow_serve: true\n", encoding="utf-8")
+    assert "allow_serve" in vibe.refuses("study", "s.yaml")
+
+
 def test_a_study_cannot_give_the_word(vibe):
     card(vibe, 'metrics: ["evaluate:./metric.py"]\n')
     (vibe.folder / "metric.py").write_text(METRIC, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,12 @@ def environments(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         program.chmod(0o755)
         found[name] = folder
     return found
+
+
+@pytest.fixture(autouse=True)
+def _logs_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs of servers that ended by themselves are kept: with the test's other files, here."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def card(folder: Path, name: str, environment: Path, port: int = 0, latency: float = 0) -> None:

@@ -5,6 +5,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -53,9 +54,13 @@ def numbers(pids: Path) -> list[int]:
     return [int(pid) for pid in pids.read_text(encoding="utf-8").split()]
 
 
-def logs() -> set[Path]:
-    import tempfile
+@pytest.fixture(autouse=True)
+def _logs_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logs of servers that ended by themselves are kept: with the test's other files, here."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
+
+def logs() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob("vibe-harness-server-*.log"))
 
 

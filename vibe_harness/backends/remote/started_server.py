@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import filelock
 
-from vibe_harness.backends.protocol import BACKENDS, Backend, Opener, open_backend
+from vibe_harness.backends.protocol import BACKENDS, Backend, Opener, addresses_of, open_backend
 from vibe_harness.backends.remote import server_guard
 from vibe_harness.backends.remote.call_failed import CallFailed
 from vibe_harness.backends.remote.http_client import HttpClient
@@ -77,6 +77,7 @@ class StartedBackend:
 
     def __init__(self, progress: Progress, card: ModelCard, tasks: Sequence[Task]) -> None:
         """Raises UserError where the command cannot be run, EngineError where the server does not become ready."""
+        self._address = ", ".join(addresses_of(card))
         self._server = StartedServer(card, progress)
         try:
             self._engine = open_backend(self._server.card, tasks)
@@ -85,8 +86,9 @@ class StartedBackend:
             raise
 
     def describe(self) -> Mapping[str, str]:
-        """As the engine, with the command that started the server."""
-        return {**self._engine.describe(), **self._server.describe()}
+        """As the engine, with the command that started the server. Its address is that of the card, since port 0 is
+        another one at each start."""
+        return {**self._engine.describe(), "server": self._address, **self._server.describe()}
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
         """As the engine. Raises EngineError, with the last lines of its log, once the server has ended by itself."""
@@ -207,7 +209,7 @@ async def _is_ready(health: str) -> bool:
 def _address(card: ModelCard) -> SplitResult:
     """The one address of a card's server. Raises UserError if there are several, or if it is another machine's."""
     urls = BACKENDS.get(card.backend).Connection.model_validate(card.connection).model_dump()["base_url"]
-    address = urlsplit(urls[0])
+    address: SplitResult = urlsplit(urls[0])
     if len(urls) > 1 or address.hostname not in LOCAL or address.scheme != "http" or address.port is None:
         raise UserError(
             f"model '{card.model}': serve: a server is started on this machine: write one address, as "
