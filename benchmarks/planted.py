@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -76,7 +77,8 @@ def _archive_manifest(archive: Path, recordings: Path, folder: Path) -> Path:
     """A manifest of the recordings that are there, one a speaker."""
     with (archive / "speakers_all.csv").open(encoding="utf-8", newline="") as file:
         sexes = {row["filename"]: row["sex"] for row in csv.DictReader(file)}
-    rows = [(path, path.stem, sexes[path.stem]) for path in sorted(recordings.glob("*.mp3"))]
+    copies = shutil.copytree(recordings, folder / "recordings")  # a manifest's files lie below its folder
+    rows = [(f"recordings/{path.name}", path.stem, sexes[path.stem]) for path in sorted(copies.glob("*.mp3"))]
     manifest = folder / "archive.csv"
     with manifest.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("file", "speaker", "gender"), *rows])
@@ -116,8 +118,11 @@ def compare(model: str, checkpoint: Checkpoint, corpus: Corpus, strength: int, a
     vectors = [checkpoint.vectors(wave) for wave in corpus.waves]
     for result in results.tasks:
         expected = checkpoint.expected(vectors, result.task, prompts[result.task], strength)
-        truth = true_ntvd(expected, corpus.groups, TAU)
-        [score] = [score for score in result.scores if score.metric == "ntvd" and score.attribute is None]
+        scores = {score.attribute: score for score in result.scores if score.metric == "ntvd"}
+        score = scores.pop(None)
+        kept = {str(name): set().union(*one.detail["distribution"].values())
+                for name, one in scores.items() if one.value is not None}  # fmt: skip
+        truth = true_ntvd(expected, corpus.groups, kept)
         low, high = score.interval or (np.nan, np.nan)
         tell(
             f"{what}{corpus.name}, {result.task}, strength {strength}: nTVD", score.value, f"({low:.1f} to {high:.1f})",

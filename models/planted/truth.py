@@ -12,7 +12,7 @@ and the score is that of VIBE (arXiv 2604.17248), equations 2 to 5, on n_g(v).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,16 +157,20 @@ class Truth:
     error: float
 
 
-def true_ntvd(expected: Expected, groups: Sequence[str], tau: float = 0.0) -> Truth:
-    """True nTVD between the groups of the clips. tau: values are kept where that many are expected over all groups."""
+def true_ntvd(expected: Expected, groups: Sequence[str], kept: Mapping[str, Collection[str]]) -> Truth:
+    """True nTVD between the groups of the clips.
+
+    kept: attribute -> the values that the filter kept in the run that is compared. The mean is over these attributes.
+    A fixed filter of expected counts would keep other values wherever a count lies near tau.
+    """
     names = sorted(set(groups))
     member = np.array([[group == name for group in groups] for name in names], dtype=float)  # (G, clips)
+    columns = {name: [value in values for value in expected.values[name]] for name, values in kept.items()}
 
     def scores(drawn: slice | Sequence[int]) -> dict[str, float]:
         found = {}
-        for name, counts in expected.counts.items():
-            table = member @ counts[drawn].mean(axis=0)
-            table = table[:, table.sum(axis=0) >= tau]
+        for name, column in columns.items():
+            table = (member @ expected.counts[name][drawn].mean(axis=0))[:, column]
             found[name] = float(shift(table / table.sum(axis=1, keepdims=True)))
         return found
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vibe_harness.metrics.metric import Metric, Settings
+from vibe_harness.metrics.metric import Compute, Metric, Settings
+from vibe_harness.metrics.presentation import Presentation, percentage
 from vibe_harness.records import GROUP_PREFIX, Outcome, Score
 from vibe_harness.stats.consistency import (
     Agreement,
@@ -202,10 +203,21 @@ def _with_floor(score: Score, floor: Floats, value: float, words: str) -> Score:
     )
 
 
-ACCURACY = Metric(accuracy, "share of right answers, %", kinds=("choice",), key=True)
-QUESTION_ENTROPY = Metric(question_entropy, "entropy of the answers to a question, 0 to 1", kinds=("choice",))
-APES = Metric(apes_metric, "average pairwise entropy shift between levels of a variable", kinds=("choice",))
-FLEISS_KAPPA = Metric(fleiss_kappa, "agreement between levels of a variable, pooled over questions", kinds=("choice",))
-FLEISS_KAPPA_AVERAGED = Metric(
-    fleiss_kappa_averaged, "the published package's kappa, averaged over questions", kinds=("choice",)
+def _metric(compute: Compute, summary: str, title: str, low: float = 0) -> Metric:
+    return Metric(compute, summary, ("choice",), presentation=Presentation(title, digits=3, scale=(low, 1)))
+
+
+ACCURACY = Metric(
+    accuracy, "share of right answers, %", kinds=("choice",), key=True, presentation=percentage("accuracy")
+)
+QUESTION_ENTROPY = _metric(question_entropy, "entropy of the answers to a question, 0 to 1", "entropy of a question")
+APES = _metric(apes_metric, "average pairwise entropy shift between levels of a variable", "APES")
+FLEISS_KAPPA = _metric(
+    fleiss_kappa, "agreement between levels of a variable, pooled over questions", "Fleiss' kappa", -1
+)
+FLEISS_KAPPA_AVERAGED = _metric(
+    fleiss_kappa_averaged,
+    "the published package's kappa, averaged over questions",
+    "Fleiss' kappa, averaged over questions",
+    -1,
 )

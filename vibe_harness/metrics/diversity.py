@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from vibe_harness.metrics.frame_counts import attributes_of, items_of, speakers_of, value_counts
 from vibe_harness.metrics.metric import Metric, Settings
+from vibe_harness.metrics.presentation import Presentation
+from vibe_harness.metrics.shift_notes import alike_notes
 from vibe_harness.records import Score
 from vibe_harness.stats.diversity import diversity as diversity_of
 from vibe_harness.stats.diversity import identical_share
@@ -62,4 +64,8 @@ def _identical(frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-DIVERSITY = Metric(diversity, "entropy of each attribute's values, in bits")
+DIVERSITY = Metric(
+    diversity,
+    "entropy of each attribute's values, in bits",
+    presentation=Presentation("diversity", "beside", unit="bits", digits=2, notes=alike_notes),
+)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from vibe_harness.errors import check_number
+from vibe_harness.metrics.presentation import Presentation
 from vibe_harness.records import Score, parts_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+Compute: TypeAlias = "Callable[[pd.DataFrame, Settings], list[Score]]"
 EVALUATE = "evaluate:"  # before the name or path of a metric of Hugging Face `evaluate`
 
 
@@ -56,10 +58,12 @@ class Metric:
     (name of the option that was chosen, or None), right (that of the right one, where the task has a key), place (at
     which the chosen one stood, from 1; 0 for none), letter, order, item; and frame.attrs["options"], all their names.
     options, key: what a choice task must have for it: options of these names, a right answer.
+    presentation: how its scores are shown; None for a plain line with the metric's name.
     """
 
-    compute: Callable[[pd.DataFrame, Settings], list[Score]]
+    compute: Compute
     summary: str
     kinds: tuple[str, ...] = ("open_ended",)
     options: tuple[str, ...] = ()
     key: bool = False
+    presentation: Presentation | None = None

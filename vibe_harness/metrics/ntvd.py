@@ -21,8 +21,10 @@ from vibe_harness.metrics.frame_counts import (
 )
 from vibe_harness.metrics.left_out import DiscardedValues, filter_details
 from vibe_harness.metrics.metric import Metric, Settings
+from vibe_harness.metrics.presentation import ExtraColumn, Presentation
 from vibe_harness.metrics.published import published_tests
 from vibe_harness.metrics.sentence_check import sentence_check
+from vibe_harness.metrics.shift_notes import kept_share, shift_notes
 from vibe_harness.metrics.value_details import level_of_named, named_values, value_rows
 from vibe_harness.records import Reading, Score
 from vibe_harness.stats.agreement import tau_study
@@ -282,4 +284,11 @@ def _left_out(by_group: Counts, cells: Cells) -> dict[str, float]:
     return {cells.names[cell]: float(totals[:, cell].sum() / totals.sum()) for cell in np.flatnonzero(lacking)}
 
 
-NTVD = Metric(ntvd, "how far the answers' distribution shifts between groups, 0 to 100")
+NTVD = Metric(
+    ntvd,
+    "how far the answers' distribution shifts between groups, 0 to 100",
+    presentation=Presentation(
+        "nTVD", "shift", digits=1, scale=(0, 100), neutral=0, picture="shares",
+        columns=(ExtraColumn("kept", kept_share),), notes=shift_notes,
+    ),
+)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vibe_harness.metrics.metric import Metric, Settings
+from vibe_harness.metrics.presentation import percentage
 from vibe_harness.records import Score
 from vibe_harness.stats.clusters import clustered_mean
 
@@ -37,4 +38,9 @@ def choice_by_place(frame: pd.DataFrame, _: Settings) -> list[Score]:
     return scores
 
 
-CHOICE_BY_PLACE = Metric(choice_by_place, "share of answers by the place of the option, %", kinds=("choice",))
+CHOICE_BY_PLACE = Metric(
+    choice_by_place,
+    "share of answers by the place of the option, %",
+    kinds=("choice",),
+    presentation=percentage("choice by place"),
+)

@@ -11,6 +11,8 @@ from vibe_harness.metrics.balance import balance_of
 from vibe_harness.metrics.frame_counts import Cells, speakers_of, strata_codes
 from vibe_harness.metrics.metric import Metric, Settings
 from vibe_harness.metrics.ntvd import permuted_words, tested_score
+from vibe_harness.metrics.presentation import Presentation
+from vibe_harness.metrics.shift_notes import refused_by_group, shift_notes
 from vibe_harness.records import Outcome, Reading, Score
 from vibe_harness.stats.level import permutation_test_with_level
 
@@ -52,4 +54,10 @@ def refusal_ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     return [replace(score, detail={**score.detail, **detail})]
 
 
-REFUSAL_NTVD = Metric(refusal_ntvd, "how far the share of refusals differs between groups, 0 to 100")
+REFUSAL_NTVD = Metric(
+    refusal_ntvd,
+    "how far the share of refusals differs between groups, 0 to 100",
+    presentation=Presentation(
+        "refusals", "beside", digits=1, scale=(0, 100), neutral=0, notes=shift_notes, by_group=refused_by_group
+    ),
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vibe_harness.errors import UserError
 from vibe_harness.metrics.metric import EVALUATE, Metric
+from vibe_harness.metrics.presentation import Presentation
 from vibe_harness.registry import Registry
 
 METRICS: Registry[Metric] = Registry(
@@ -42,3 +43,10 @@ def find_metric(name: str, *, trust_remote_code: bool = False) -> Metric:
 
         return evaluate_metric(name)
     return METRICS.get(name)
+
+
+def presentation_of(name: str) -> Presentation:
+    """How the scores of a metric are shown. A plain line where the metric declares nothing, is one of Hugging Face
+    `evaluate` ("evaluate:NAME", "evaluate:NAME:FIGURE"), or its package is not installed where the run is read."""
+    declared = METRICS.get(name).presentation if name in METRICS.names() else None
+    return declared or Presentation(name.removeprefix(EVALUATE).replace("_", " "))

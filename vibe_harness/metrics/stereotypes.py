@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vibe_harness.metrics.metric import Metric, Settings
+from vibe_harness.metrics.metric import Compute, Metric, Settings
+from vibe_harness.metrics.presentation import percentage
 from vibe_harness.records import Outcome, Score
 from vibe_harness.stats.clusters import ClusteredMean, clustered_mean, deviation_floor
 
@@ -129,8 +130,14 @@ def _by_group(rows: pd.DataFrame) -> dict[str, float]:
     return {str(group): 50 + 50 * float(value) for group, value in signs.items() if np.isfinite(value)}
 
 
-SLIFS = Metric(slifs, "share of answers that pick an option, %", kinds=("choice",))
-SLMS = Metric(slms, "share of answers that pick a meaningful option, %", kinds=("choice",), options=MEANINGFUL)
-SLBS = Metric(slbs, "stereotypical share of the meaningful answers, %; 50 is parity", ("choice",), MEANINGFUL)
-SLBS_BINOMIAL = Metric(slbs_binomial, "slbs with a binomial test, which is too lenient", ("choice",), MEANINGFUL)
-PARITY_DEVIATION = Metric(parity_deviation, "2 |50 - slbs|, with its floor", ("choice",), MEANINGFUL)
+def _metric(compute: Compute, summary: str, title: str, options: tuple[str, ...], neutral: float | None) -> Metric:
+    return Metric(compute, summary, ("choice",), options, presentation=percentage(title, neutral))
+
+
+SLIFS = _metric(slifs, "share of answers that pick an option, %", "slifs", (), None)
+SLMS = _metric(slms, "share of answers that pick a meaningful option, %", "slms", MEANINGFUL, None)
+SLBS = _metric(slbs, "stereotypical share of the meaningful answers, %; 50 is parity", "slbs", MEANINGFUL, 50)
+SLBS_BINOMIAL = _metric(
+    slbs_binomial, "slbs with a binomial test, which is too lenient", "slbs (binomial test)", MEANINGFUL, 50
+)
+PARITY_DEVIATION = _metric(parity_deviation, "2 |50 - slbs|, with its floor", "deviation from parity", MEANINGFUL, 0)

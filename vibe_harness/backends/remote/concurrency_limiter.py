@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from vibe_harness.backends.remote.call_failed import CallFailed, Refusal
 
 LEAST = 0.02  # of the limit: below 1, calls are spaced
-ROW = 12  # refusals with no answer between them, after which the server is taken to refuse everything
+ROW = 12  # refusals with no answer between them, at least, after which the server is taken to refuse everything
+PER_OPEN_CALL = 2  # and at least so many for each call sent since the first of them whose end is not known yet
 WINDOW = 20  # calls, at least, over which the share of refusals is measured
-LONGEST_REST = 32  # windows between two trials, at most
+EXPECTED = 8  # refusals during a trial if they do not go with the load; fewer would say little
+FADING = 0.97  # of the usual share of refusals, from window to window, so that it is tried out again now and then
 LONGEST_STEADY = 8  # windows between two steps upward, at most
 PAUSES = 6  # in a row, at most; then the requests are asked again each for itself, and given up
 
@@ -41,13 +43,15 @@ class ConcurrencyLimiter:
     """At most `limit` calls under way at once.
 
     - A call that fails gives up its slot, and waits without one. Its slot stays empty for as long as a call usually
-      takes, so that a server that refuses fast is not asked the faster.
-    - Over each window of calls the share of refusals is measured, each kind for itself. Where there are some, the limit
-      is lowered by that share for one window. If the share then falls by four tenths, the refusals went with the load
-      and the limit stays; from there it rises in small steps. Otherwise it is restored at once, and tried again later.
-    - After ROW refusals with no answer between them, nothing is sent until the longest wait has passed that these
-      named, and then one call at a time until one is answered. Where they named none, the limit becomes what the server
-      is at work on.
+      takes, so that a server that refuses fast is not called the faster, unless refusals are known not to go with the
+      load.
+    - Over each window of calls the share of refusals is measured, each kind for itself. Where it is higher than usual,
+      the limit is lowered by that share for one window. If the share then falls by six tenths, the refusals went with
+      the load and the limit stays; from there it rises in small steps. Otherwise the limit is restored, and this share
+      is the usual one from then on.
+    - After ROW refusals with no answer between them, the server is taken to refuse everything it is not at work on, and
+      the limit becomes the number of those calls. Where the refusals named a wait, nothing is sent until the longest
+      has passed, and then one call at a time until one is answered.
     """
 
     def __init__(self, most: int) -> None:
@@ -65,9 +69,7 @@ class ConcurrencyLimiter:
         self._row_until = float("-inf")  # the end of the longest wait that they named
         self._pauses = 0  # in a row
         self._trial: Trial | None = None
-        self._usual = 0.0  # the share of refusals that was found not to go with the load
-        self._rest = 0  # windows until the next trial, unless the share becomes much larger than usual
-        self._next_rest = 1
+        self._usual = dict.fromkeys(Refusal, 0.0)  # shares of refusals that were found not to go with the load
         self._steady = 0  # windows until the next step upward
         self._next_steady = 1
         self._begin_window(0.0)
@@ -105,7 +107,8 @@ class ConcurrencyLimiter:
         if failure.refusal is not None:
             self._note_refusal(slot, now, failure.wait_s)
         self._count(slot, now, failure.refusal)
-        self._free(slot, now, self._typical_s if failure.retry else 0.0)
+        unaffected = failure.refusal is not None and self._usual[failure.refusal] > 0 and self.limit >= self.most
+        self._free(slot, now, self._typical_s if failure.retry and not unaffected else 0.0)
 
     def _free(self, slot: Slot, now: float, lasting: float) -> None:
         """Free a slot, `lasting` seconds after its call was sent; below a limit of 1, the calls are spaced besides."""
@@ -147,23 +150,28 @@ class ConcurrencyLimiter:
             self._row_until = max(self._row_until, now + wait_s)
         if now < self._paused_until:
             self._pause(max(self._paused_until, self._row_until))
-        elif self._row >= ROW:
+        elif self._row >= max(ROW, PER_OPEN_CALL * self._open_since(self._row_from)):
             self._refuses_everything(now)
 
+    def _open_since(self, sent_at: float) -> int:
+        return sum(slot.sent_at >= sent_at for slot in self._under_way) - 1  # the one that has just failed
+
     def _refuses_everything(self, now: float) -> None:
-        served = sum(slot.sent_at < self._row_from for slot in self._under_way)
+        """Lower the limit to the number of calls that the server is at work on."""
+        served = float(max(1, len(self._under_way) - 1))
+        again = self.limit < self.most
         if not self._pauses:
-            self._known_good = self.limit
-        self.limit = min(self.limit, float(max(1, served)))
+            self._known_good = max(served, self.limit / 2)
+        self.limit = min(self.limit, served)
         self._trial = None
         self._begin_window(now)
         if self._row_until > now and self._pauses < PAUSES:
+            if again:  # a rate is passed, whatever the server is at work on
+                self.limit = min(self.limit, 1.0)
             self._pauses += 1
             self._pause(self._row_until)
             return
         self._row = 0  # with no wait named, each request keeps its own
-        if served:  # the server is at work on these, which is as many as it takes
-            self._known_good = self.limit
 
     def _pause(self, until: float) -> None:
         if until > self._paused_until:
@@ -182,33 +190,36 @@ class ConcurrencyLimiter:
         if refusal is not None:
             self._window_refusals[refusal] += 1
         least = 2 if self.limit < self._known_good and not self._window_refusals else WINDOW
+        if self._trial is not None:
+            least = max(WINDOW, math.ceil(EXPECTED / self._trial.share))
         if self._window_calls >= max(least, 2 * math.ceil(self.limit)):
             self._end_window(now)
 
     def _end_window(self, now: float) -> None:
-        shares = {kind: self._window_refusals[kind] / self._window_calls for kind in Refusal}
-        kind = max(shares, key=shares.__getitem__)
-        refused = self._window_refusals[kind]
+        calls, refusals = self._window_calls, self._window_refusals
         self._begin_window(now)
         if self._trial is not None:
-            self._judge(self._trial, shares[self._trial.kind])
+            self._judge(self._trial, refusals[self._trial.kind] / calls)
             self._trial = None
-        elif refused >= 2 and (not self._rest or shares[kind] > self._usual + max(0.1, self._usual / 2)):
-            self._trial = Trial(kind, shares[kind], self.limit)
-            self.limit = max(LEAST, self.limit / 8, self.limit * (1 - shares[kind]))
+            return
+        self._usual = {kind: share * FADING for kind, share in self._usual.items()}
+        kind = max(Refusal, key=lambda one: refusals[one] / calls - self._usual[one])
+        share, usual = refusals[kind] / calls, self._usual[kind]
+        by_chance = 2 * math.sqrt(usual * (1 - usual) / calls)  # two standard errors
+        if refusals[kind] >= 2 and share > usual + by_chance:
+            self._trial = Trial(kind, share, self.limit)
+            self.limit = max(LEAST, self.limit / 8, self.limit * (1 - share))
         else:
-            self._rest = max(0, self._rest - 1)
             self._rise()
 
     def _judge(self, trial: Trial, share: float) -> None:
-        if share > 0.6 * trial.share:  # about as many at a lower load: they do not go with it
-            self.limit, self._usual = trial.limit, share
+        if share > 0.4 * trial.share:  # about as many at a lower load: they do not go with it
+            self._usual[trial.kind] = max(share, trial.share)
+            self.limit = trial.limit
             self._known_good = float(self.most)
-            self._rest = self._next_rest
-            self._next_rest = min(2 * self._next_rest, LONGEST_REST)
         else:
+            self._usual[trial.kind] = min(self._usual[trial.kind], share)
             self._known_good = self.limit
-            self._next_rest = 1
             self._steady = self._next_steady
             self._next_steady = min(2 * self._next_steady, LONGEST_STEADY)
 

@@ -26,7 +26,9 @@ from vibe_harness.records import Outcome, Request, Response
 
 T = TypeVar("T")
 
-FIRST_WAIT_S = 0.2  # before the first retry
+FIRST_WAIT_S = 0.2  # before the first retry, while the server answers nobody
+STEP_S = 0.1  # by which the wait grows, while it answers other requests
+REFUSED = 3  # times as many tries for a request that was refused while the server answered others
 GROWTH = 3  # of the wait from one retry to the next, while the server answers nobody
 LONGEST_WAIT_S = 60.0  # of the backoff
 LONGEST_ANNOUNCED_S = 600.0  # a server that asks for a longer wait is not waited for
@@ -42,7 +44,10 @@ class ServerConnection(Options):
     )
     concurrency: int = Field(32, ge=1, le=1024, description="most requests at one time")
     timeout_s: float = Field(300.0, gt=0, description="for one call, from the name lookup to the last byte")
-    max_retries: int = Field(6, ge=0, le=20)
+    max_retries: int = Field(
+        6, ge=0, le=20, description="tries after the first; three times as many where other requests are answered "
+        "while one is refused (429, 503)",
+    )  # fmt: skip
     requests_per_minute: float | None = Field(None, gt=0, description="most calls a minute, retries included")
     tokens_per_minute: float | None = Field(None, gt=0, description="most tokens a minute, prompt and answer")
 
@@ -72,13 +77,16 @@ class Tries:
     sent_before: float | None = None  # the time before that
     count: int = 0
     unanswered: int = 0  # of the last tries, those during which the server answered nobody
+    alone: int = 0  # of all tries, the same
 
 
 class Patience:
     """When a request is asked again, and when it is given up.
 
     Where the server names no wait, the wait grows in small steps while it answers other requests, and threefold from
-    one to the next while it answers nobody. A request is given up after `max_retries`, but not before the longest wait
+    one to the next while it answers nobody. A request is given up after `max_retries`, or
+    REFUSED times as many where it was refused while others were answered: of thousands of requests some are refused
+    many times by chance. It is not given up before the longest wait
     has passed that the server asked of any request: what one reply says of a quota holds for all.
     """
 
@@ -103,11 +111,13 @@ class Patience:
             return None
         if announced is not None:
             self._longest_s = max(self._longest_s, announced)
-        if tries.count <= self._max_retries:
+        tries.alone += tries.unanswered > 0
+        most = self._max_retries * (1 if failure.refusal is None else REFUSED)
+        if tries.count <= most and tries.alone <= self._max_retries:
             if announced is not None:
                 return announced + self._jitter.uniform(0, LONGEST_JITTER_S)
-            times = GROWTH ** (tries.unanswered - 1) if tries.unanswered else tries.count
-            return float(min(LONGEST_WAIT_S, FIRST_WAIT_S * times) * self._jitter.uniform(0.5, 1))
+            wait = FIRST_WAIT_S * GROWTH ** (tries.unanswered - 1) if tries.unanswered else STEP_S * tries.count
+            return float(min(LONGEST_WAIT_S, wait) * self._jitter.uniform(0.5, 1))
         if failure.refusal is None or not self._max_retries:
             return None
         left = tries.begun + self._longest_s - now
