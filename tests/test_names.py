@@ -54,14 +54,11 @@ TOO_COMPLEX = {
     "extraction/observe.py:observations",
     "kinds/choice.py:frame",
     "kinds/choice_rows.py:_with_parts",
-    "metrics/ntvd.py:ntvd",
     "planning/prepare.py:prepare",
     "report/board.py:_columns",
     "report/figures.py:_dots",
     "report/relations.py:beside_choice",
     "report/run_page.py:shifts_of",
-    "scoring/score.py:score_run",
-    "stats/comparison.py:compare",
 }
 """Functions that are still to be split. Never add one."""
 

@@ -61,20 +61,9 @@ def score_run(
     record = folder.record()
     if not folder.observations.is_file():
         raise UserError(f"{folder.path}: nothing to score yet: finish the run with the command that started it")
-    names = column_names(folder.observations, ["task", "variant", *SCORED])
-    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
-    for dimension in dimensions or record.dimensions:
-        check_dimension(dimension, columns, "the run")
-        if dimension not in record.dimensions:  # those of the run were checked ahead of it
-            held = set(rows_of(folder.clips, [GROUP_PREFIX + name for name in parts_of(dimension)]))
-            groups = sorted(tuple(map(str, row)) for row in held if None not in row)
-            check_group_names(dimension, groups, record.named_groups)
-    steps = [
-        (task, variant, dimension)
-        for task in record.tasks
-        for variant in task.variants
-        for dimension in (dimensions or record.dimensions)
-    ]
+    compared = dimensions or record.dimensions
+    _check_dimensions(folder, record, compared)
+    steps = [(task, variant, dimension) for task in record.tasks for variant in task.variants for dimension in compared]
     by_likelihood = record.answer_by == "likelihood"
     results = []
     with progress.stage("scoring", len(steps)) as tick:
@@ -110,6 +99,18 @@ def score_run(
         tasks=results,
         variants=_variant_summaries(results),
     )
+
+
+def _check_dimensions(folder: RunFolder, record: RunRecord, dimensions: Sequence[str]) -> None:
+    """Raise UserError for a dimension that the run lacks, or whose groups have names that are not theirs."""
+    names = column_names(folder.observations, ["task", "variant", *SCORED])
+    columns = [name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX)]
+    for dimension in dimensions:
+        check_dimension(dimension, columns, "the run")
+        if dimension not in record.dimensions:  # those of the run were checked ahead of it
+            held = set(rows_of(folder.clips, [GROUP_PREFIX + name for name in parts_of(dimension)]))
+            groups = sorted(tuple(map(str, row)) for row in held if None not in row)
+            check_group_names(dimension, groups, record.named_groups)
 
 
 def recorded_settings(folder: RunFolder) -> Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,29 +85,47 @@ def compare(
     if not both:
         return Comparison(None, None, None, None, None, both, "no attribute has a score in both runs")
     raw = [average([scores[index][run] for index in both]) for run in (0, 1)]
-    first, second = raw[0].value, raw[1].value
-
-    def without(reason: str, difference: float | None = None) -> Comparison:
-        return Comparison(first, second, difference, None, None, both, reason)
-
+    untested = Comparison(raw[0].value, raw[1].value, None, None, None, both)
     if np.bincount(design.groups).min() < 2:
-        return without(LONE_SPEAKER)
-    pairs = [pairs[index] for index in both]
+        return replace(untested, reason=LONE_SPEAKER)
+    return _compared([pairs[index] for index in both], raw, untested, design, level, seed)
+
+
+def _compared(
+    pairs: Sequence[tuple[Table, Table]],
+    raw: Sequence[Statistic],
+    untested: Comparison,
+    design: Design,
+    level: float,
+    seed: int,
+) -> Comparison:
+    """The comparison of attributes that have a score in both runs, with the reason where there is no error."""
     low = [average([cross_fitted(pair[run], design, seed=seed) for pair in pairs]) for run in (0, 1)]
     difference = low[1].value - low[0].value
     errors = [float(jackknife_error(of[1].left_out - of[0].left_out, design.groups)) for of in (raw, low)]
     reason = why_no_error(errors[0], difference, errors[1])
     if reason is not None:
-        return without(reason, difference if np.isfinite(difference) else None)
+        return replace(untested, reason=reason, difference=difference if np.isfinite(difference) else None)
     if max(errors) < NO_NOISE:
         alike = all(np.array_equal(one.counts, other.counts) for one, other in pairs)
         interval, p_value, upper = _without_noise(difference, 1 if alike else 2, design, level)
-        return Comparison(first, second, difference, interval, p_value, both, upper=upper)
+    else:
+        interval, p_value, upper = _with_noise(pairs, raw, low, design, level)
+    return replace(untested, difference=difference, interval=interval, p_value=p_value, upper=upper)
+
+
+def _with_noise(
+    pairs: Sequence[tuple[Table, Table]],
+    raw: Sequence[Statistic],
+    low: Sequence[Statistic],
+    design: Design,
+    level: float,
+) -> tuple[tuple[float, float], float, float]:
+    """Interval, p and upper bound of a difference whose ends have standard errors."""
     ends = _ends(low, [_upper_score(*of) for of in zip(raw, low, strict=True)], design)
-    interval, upper = _interval(ends, design, level)
+    (start, end), upper = _interval(ends, design, level)
     least, most = _limits(pairs, raw, low, design, level)
-    interval = max(interval[0], least), min(interval[1], most)
-    return Comparison(first, second, difference, interval, _p_value(ends, design), both, upper=min(upper, most))
+    return (max(start, least), min(end, most)), _p_value(ends, design), min(upper, most)
 
 
 @dataclass(frozen=True, slots=True)
