@@ -78,6 +78,6 @@ def command(
     echo(f"By {simulations} simulations a point from {source}; {number}, tau {tau}, level 0.05.")
     if pilot:
         echo(
-            f"The clips of {opened.name} do not enter: with more clips a speaker than the pilot has, smaller shifts are "
-            "found; with fewer, only larger ones."
+            f"The clips of {opened.name} do not enter: with more clips a speaker than the pilot has, smaller shifts "
+            "are found; with fewer, only larger ones."
         )
