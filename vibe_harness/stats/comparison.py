@@ -157,15 +157,20 @@ def _ends(low: Sequence[Statistic], high: Sequence[_Upper], design: Design) -> _
     """From the lower and the upper score of each run."""
     errors = []
     for lower, upper in ((low[1], high[0]), (low[0], high[1])):
-        variance = float(jackknife_error(lower.left_out - upper.score.left_out, design.groups)) ** 2
-        errors.append(float(np.sqrt(max(variance - upper.doubled, variance / 2))))
+        together, alone = (
+            float(jackknife_error(left_out, design.groups)) ** 2
+            for left_out in (lower.left_out - upper.score.left_out, lower.left_out)
+        )
+        # Never under that of an upper score without any shift, which chance can make small together with the score.
+        least = alone + upper.doubled if upper.doubled else 0.0
+        errors.append(float(np.sqrt(max(together - upper.doubled, least))))
     return _Ends(low[1].value - high[0].score.value, high[1].score.value - low[0].value, *errors)
 
 
 @dataclass(frozen=True, slots=True)
 class _Upper:
-    """A score whose expectation is not under the true shift. doubled: by how much at least its variance by leaving out
-    speakers is over its variance, on average."""
+    """A score whose expectation is not under the true shift. doubled: at least its variance without any shift, which
+    leaving out speakers gives twice; 0 where it does not."""
 
     score: Statistic
     doubled: float = 0.0
