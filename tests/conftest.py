@@ -15,6 +15,11 @@ from tests.command_line import tones as tones
 from tests.command_line import vibe as vibe
 from tests.run_folders import finished as finished
 from tests.run_folders import ran as ran
+from vibe_harness.stats import level
+
+# The level of a small design's test takes most of the time of a small run. A fifth of its simulations is made where it
+# is not what is tested; tests/stats makes them all.
+level.SIMULATIONS = 40
 
 # However slow or busy the machine is, a test says the same: time is no fault, draws have a seed, and no progress bar
 # comes up beside what a command says after some seconds.

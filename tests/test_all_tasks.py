@@ -40,6 +40,7 @@ def check(results: Results, dimensions: dict[str, int], clips: int) -> None:
         assert whole.value == pytest.approx(sum(values) / len(values))  # the plain mean (VIBE, equation 5)
 
 
+@pytest.mark.slow
 def test_all_tasks_on_the_demo_corpus(tmp_path: Path) -> None:
     [results] = evaluate("simulated", list(TASKS), tau=3, permutations=99, output_path=tmp_path)
     assert results.simulated and results.corpus_synthetic and results.corpus == "demo"

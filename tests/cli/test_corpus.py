@@ -96,8 +96,8 @@ def test_a_check_that_compares_nothing_says_of_each_column_why(command: QuickCom
     (tmp_path / "own" / "manifest.csv").write_text("\n".join(rows), encoding="utf-8")
     told = command("corpus", "check", "own/", check=0).stdout
     assert told.splitlines()[-3:] == [
-        "  gender: speaker 'speaker 1' stands in two, 'male' and 'Male'",
-        "  accent: one group alone, 'scottish'",
+        "  gender: speaker 'speaker 1' is in two groups, 'male' and 'Male'",
+        "  accent: only one group, 'scottish'",
         "  age: 2 groups, all of them numbers",
     ]
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from tests.corpora.sounds import speechlike, write
 from vibe_harness.corpora import table_rows as tables
-from vibe_harness.corpora.audio.decode import CheckedAudio, check_audio
+from vibe_harness.corpora.audio.decode import check_audio
 from vibe_harness.corpora.group_names import plain
 from vibe_harness.corpora.manifest import METADATA, load_manifest
 from vibe_harness.errors import UserError
+from vibe_harness.records import CheckedAudio
 
 ROWS = [
     {"file": "a/1.wav", "speaker": "s1", "gender": "female", "text": "Good day, all", "sentence_id": "01"},
@@ -100,11 +101,11 @@ REFUSED = [
     (HEAD + "a.wav,s,f\n  ,s,f\n", ["m.csv:3", "'file' is empty"]),
     (HEAD + "a.wav,s,f\nb.wav,s,f\na.wav,s,m\n", ["m.csv:4", "line 2", "m/s/a", "'id'"]),
     (HEAD + "a.wav,s,f\na.flac,s,f\n", ["m.csv:3", "line 2"]),
-    (HEAD + "/etc/a.wav,s,f\n", ["m.csv:2", "a whole path"]),
-    (HEAD + "C:/a.wav,s,f\n", ["m.csv:2", "a whole path"]),
+    (HEAD + "/etc/a.wav,s,f\n", ["m.csv:2", "an absolute path"]),
+    (HEAD + "C:/a.wav,s,f\n", ["m.csv:2", "an absolute path"]),
     (HEAD + "x/../../a.wav,s,f\n", ["m.csv:2", "leaves the corpus folder"]),
     (HEAD + "x\\a.wav,s,f\n", ["m.csv:2", "forward slashes"]),
-    ("file,speaker,speaker\na.wav,s,t\n", ["m.csv:1", "'speaker' stands twice"]),
+    ("file,speaker,speaker\na.wav,s,t\n", ["m.csv:1", "'speaker' is repeated"]),
     ("file,speaker,\na.wav,s,\n", ["m.csv:1", "no name"]),
     (HEAD + "a.wav,s\n", ["m.csv:2", "2 cells", "3 columns"]),
     (HEAD + '"a\nb.wav",s,f\nc.wav,s,f,g\n', ["m.csv:4", "4 cells"]),
@@ -127,7 +128,7 @@ def test_refused_csv(tmp_path: Path, text: str, said: list[str]) -> None:
     [
         ('{"file": "a.wav"}\n', ["m.jsonl:1", "'speaker'"]),
         ('{"file": "a.wav", "speaker": "s"}\n{"file": "b.wav"}\n', ["m.jsonl:2", "'speaker'"]),
-        ('{"file": "a.wav", "speaker": "s", "speaker": "t"}\n', ["m.jsonl:1", "stands twice"]),
+        ('{"file": "a.wav", "speaker": "s", "speaker": "t"}\n', ["m.jsonl:1", "is repeated"]),
         ('{"file": "a.wav", "speaker": {"x": 1}}\n', ["m.jsonl:1", "'speaker' holds a list or an object"]),
         ("[1, 2]\n", ["m.jsonl:1", "one object"]),
         ("3\n", ["m.jsonl:1", "one object"]),
@@ -178,7 +179,7 @@ def test_many_columns_are_each_looked_at_once(tmp_path: Path) -> None:
     names = [Counted(f"c{number}") for number in range(2_000)]
     tables._check_names("x", names)
     assert Counted.seen < 20_000  # all with all would be 4,000,000
-    with pytest.raises(UserError, match="the column 'c7' stands twice"):
+    with pytest.raises(UserError, match="the column 'c7' is repeated"):
         tables._check_names("x", [*names, "c7"])
 
 
@@ -230,7 +231,7 @@ def test_any_text_survives(speakers: list[str], group: str, tmp_path_factory: py
 def test_one_speaker_under_two_spellings_is_refused(one: str, other: str, tmp_path: Path) -> None:
     rows = [{"file": f"{i}.wav", "speaker": speaker} for i, speaker in enumerate([one, "x", one, other])]
     for kind in ("csv", "jsonl", "parquet"):
-        with pytest.raises(UserError, match="differs in spelling alone"):
+        with pytest.raises(UserError, match="differs in spelling only"):
             load_manifest(_write(tmp_path, kind, rows, "m"))
     apart = [{**row, "speaker": f"{row['speaker']}{i}"} for i, row in enumerate(rows)]
     assert len({clip.speaker for clip in load_manifest(_write(tmp_path, "csv", apart, "m")).clips}) == 4
@@ -243,7 +244,7 @@ def test_two_speakers_whose_names_differ_in_spelling_alone_are_two_where_it_is_s
         load_manifest(path)
     corpus = load_manifest(path, distinct_speakers=["0010", "10"])
     assert [clip.speaker for clip in corpus.clips] == ["0010", "10", "10"]
-    with pytest.raises(UserError, match="spelling alone"):  # of the two it is said, and of no third
+    with pytest.raises(UserError, match="spelling only"):  # of the two it is said, and of no third
         load_manifest(_write(tmp_path, "csv", rows, "m"), distinct_speakers=["0010", "10"])
 
 
@@ -257,7 +258,7 @@ def test_a_file_is_found_in_another_unicode_form(disk: str, tmp_path: Path) -> N
     assert corpus.clips[0].file == names[disk] and corpus.clips[0].id == f"m/s/{names[other].removesuffix('.wav')}"
     assert isinstance(check_audio(corpus.path(corpus.clips[0])), CheckedAudio)
     both = [{"file": name, "speaker": "s"} for name in names.values()]
-    with pytest.raises(UserError, match="stands in line 2 too"):
+    with pytest.raises(UserError, match="is also in line 2"):
         load_manifest(_write(tmp_path, "csv", both, "m"))
 
 

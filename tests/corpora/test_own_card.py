@@ -55,7 +55,7 @@ def test_a_card_beside_a_manifest_says_all_that_a_shipped_one_does(tmp_path: Pat
     assert (corpus.strata, corpus.speaker_strata) == (["emotion"], {"gender": ["Accent Region"]})
     assert (corpus.min_speakers, corpus.named_groups) == (2, {"gender": ["unknown"]})
     assert corpus.distinct_speakers == ("0010", "10")
-    assert len(corpus.left_out) == 2 and ("6.wav", "Accent Region is not asked for") in corpus.left_out
+    assert len(corpus.left_out) == 2 and ("6.wav", "Accent Region is not selected") in corpus.left_out
 
 
 def test_a_number_in_no_band_has_no_group_and_bands_may_be_given_by_where_they_begin(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_another_kind_of_file_beside_a_manifest_is_no_card(tmp_path: Path) -> No
         ("bands: {age: {young: [30, 0]}}\n", "'young' ends at 0, before it begins at 30"),
         ("bands: {age: {young: 30}}\n", "where bands begin"),
         ("bands: {age: [50, 30]}\n", "rising numbers"),
-        ("bands: {emotion: [30]}\n", r"1\.wav has the emotion 'joy', which is no number"),
+        ("bands: {emotion: [30]}\n", r"1\.wav has the emotion 'joy', which is not a number"),
         ("select: {min_speakers: 0}\n", "min_speakers"),
         ("selct: {}\n", "unknown field 'selct'"),
         ("perturb: {rate: 1.25}\n", "corpus prepare"),

@@ -31,7 +31,7 @@ def test_bands() -> None:
 def test_where() -> None:
     clips = [_clip("a", accent="dutch"), _clip("b", accent="korean"), _clip("c")]
     kept, left = keep_where(clips, {"accent": ["korean", "french"]})
-    assert [clip.speaker for clip in kept] == ["b"] and counted(left) == {"accent is not asked for": 2}
+    assert [clip.speaker for clip in kept] == ["b"] and counted(left) == {"accent is not selected": 2}
     with pytest.raises(UserError, match=r"no clip has the accent 'koraen'. Did you mean 'korean'"):
         keep_where(clips, {"accent": ["koraen"]})
     with pytest.raises(UserError, match="no clip has the column 'acent'"):
@@ -39,7 +39,7 @@ def test_where() -> None:
 
 
 def test_copies_that_agree_and_copies_that_do_not() -> None:
-    """CREMA-D holds byte-identical takes under two emotions: nobody can say which label is right."""
+    """CREMA-D holds byte-identical takes under two emotions: either label may be wrong."""
     happy, neutral = _clip("1006", "TIE", emotion="happy"), _clip("1006", "TIE", emotion="neutral")
     twice = [_clip("2", "x", emotion="sad"), Clip("c/2/again", "again.wav", "2", {"emotion": "sad", "sentence_id": "x"},
                                                  "plain words", "x")]  # fmt: skip
@@ -68,9 +68,9 @@ def test_lexicon_and_what_it_finds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("he\n", ":1: 'he' stands under no heading"),
+        ("he\n", ":1: 'he' has no heading above it"),
         ("[a]\ntwo words\n", ":2: 'two words' is not a single word"),
-        ("[a]\nhe\n[b]\nHe\n", ":4: 'he' stands twice"),
+        ("[a]\nhe\n[b]\nHe\n", ":4: 'he' is listed twice"),
     ],
 )
 def test_a_lexicon_that_is_none(tmp_path: Path, text: str, said: str) -> None:
@@ -122,13 +122,13 @@ def test_the_selection_of_l2_arctic(tmp_path: Path) -> None:
     sentences = {clip.sentence_id for clip in kept}
     assert len(kept) == 12 and len(sentences) == 4 and not sentences & {"s3", "he", "none"}
     assert counted(left) == {
-        "sentence not drawn": 15, "speaks of gender": 3, "no transcript, so its words cannot be judged": 3,
+        "sentence not drawn": 15, "mentions gender": 3, "no transcript to look for listed words in": 3,
         "not every speaker has the sentence": 2,
     }  # fmt: skip
-    assert next(one.detail for one in left if one.why == "speaks of gender") == "he"
+    assert next(one.detail for one in left if one.why == "mentions gender") == "he"
     more, _ = select(clips, chosen.model_copy(update={"sentences": 6}), tmp_path)
     assert sentences < {clip.sentence_id for clip in more}  # the larger selection keeps the smaller
-    with pytest.raises(UserError, match="10 asked for, and 9 remain"):
+    with pytest.raises(UserError, match="10 wanted, but only 9 remain"):
         select(clips, chosen.model_copy(update={"sentences": 10}), tmp_path)
 
 

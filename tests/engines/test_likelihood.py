@@ -105,7 +105,7 @@ def test_labels_that_are_no_single_tokens_are_refused(backend: str, checkpoint: 
     wave = tone(200, 1)
     options = tuple(Option(label, label, label) for label in ("(A)", "(B)"))
     request = Request("r", "t", "v", "c", "?", Generation(1), lambda: wave, options=options, answer_by="likelihood")
-    with pytest.raises(UserError, match=r"the labels \(A\), \(B\) are no single tokens of the model 'tiny'"):
+    with pytest.raises(UserError, match=r"the labels \(A\), \(B\) are not single tokens of the model 'tiny'"):
         list(engine.generate([request]))
 
 

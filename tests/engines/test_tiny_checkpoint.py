@@ -147,7 +147,7 @@ def test_a_request_that_vllm_cannot_take_fails_alone(checkpoint: Path) -> None:
 
 
 def test_no_gpu(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match="no GPU is to be seen: --model-args device=cpu"):
+    with pytest.raises(UserError, match="there is no GPU: use --model-args device=cpu"):
         HFEngine(card("hf", checkpoint, connection={"device": "cuda"}), ())
     monkeypatch.setattr("vllm.platforms.current_platform.device_type", "")
     with pytest.raises(UserError, match="'tiny' needs a GPU, and vLLM sees none"):

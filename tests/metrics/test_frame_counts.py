@@ -51,7 +51,7 @@ def test_strata_of_several_columns_are_not_mixed_up_by_their_words():
         assert cells.codes[1] == cells.codes[4] and len(set(cells.codes.tolist())) == 4
         assert cells.names == ("nan and z", "none and z", "x and y and z", "x and y and z")
     twice = pd.concat([frame, frame.tail(1).assign(group_age="young")], ignore_index=True)
-    with pytest.raises(UserError, match="speaker 'e' stands in more than one stratum of sex and age"):
+    with pytest.raises(UserError, match="speaker 'e' is in more than one stratum of sex and age"):
         strata_codes(twice, speakers_of(twice), ["sex", "age"])
 
 

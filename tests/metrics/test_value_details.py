@@ -83,6 +83,7 @@ def test_with_a_shift_its_values_are_named_and_those_of_other_attributes_are_not
     assert over["sentences"] == 12 and over["low"] > 0 and over["at_least"] < 60
 
 
+@pytest.mark.slow
 def test_without_a_shift_values_are_named_in_at_most_one_task_in_twenty() -> None:
     named = [bool(named_in(ntvd(frame(0.0, seed), Settings(permutations=99)))) for seed in range(2, 32)]
     assert np.mean(named) <= 0.1

@@ -187,7 +187,7 @@ def foreign(rows: list[Row]) -> None:
         (first("reversed", answer="A"), r"was left as in the original order, but the card .* says key: of: row"),
         (first("reversed", answer="B"), "its correct answer B is not the option A there"),
         (first("reversed", option_a_text="another thing"), "its options are not those of .*original in reverse"),
-        (first("original", gender="Female"), "the groups '.emale' and '.emale', which differ in spelling alone"),
+        (first("original", gender="Female"), "the groups '.emale' and '.emale', which differ in spelling only"),
         (
             first("original", accent="nan"),
             "the column 'accent' has 'nan', which is written where the group is not known",

@@ -164,9 +164,9 @@ def test_a_letter_that_is_generated_as_one_token_has_another_id() -> None:
     [
         ({"tasks": ["biasinear", "story"]}, "--answer-by likelihood: only for choice tasks, and 'story' is not one"),
         ({"tasks": ["advisory"]}, "--answer-by likelihood: only for choice tasks, and 'advisory' is not one"),
-        ({"model": "server"}, "the backend 'openai' of the model 'server' does not tell the log-probabilities"),
-        ({"model": "simulated"}, "the backend 'simulated' of the model 'simulated' does not tell"),
-        ({"model": "gemini-2.5-flash"}, "the backend 'gemini' of the model 'gemini-2.5-flash' does not tell"),
+        ({"model": "server"}, "the backend 'openai' of the model 'server' does not give the log-probabilities"),
+        ({"model": "simulated"}, "the backend 'simulated' of the model 'simulated' does not give"),
+        ({"model": "gemini-2.5-flash"}, "the backend 'gemini' of the model 'gemini-2.5-flash' does not give"),
     ],
 )
 def test_what_cannot_be_answered_by_likelihood(tmp_path: Path, changes: dict[str, Any], said: str) -> None:

@@ -47,7 +47,7 @@ def test_a_faulty_card_is_refused(write_set: WriteSet, fields: dict[str, Any], s
         (QUESTIONS.replace("Paris", ""), ":2: 'option_a' is empty"),
         (QUESTIONS.replace("Six,", ""), ":3: 5 cells where the header has 6"),
         (QUESTIONS.splitlines()[0] + "\n", "no rows"),
-        (QUESTIONS.replace("answer,", "question,"), "the column 'question' stands twice"),
+        (QUESTIONS.replace("answer,", "question,"), "the column 'question' is repeated"),
         (QUESTIONS.replace("capital of", "capital\0of"), ":2: 'question' holds a control character"),
         (QUESTIONS.replace('please?"', "please?"), "not a CSV line"),
     ],

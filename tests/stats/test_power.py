@@ -23,6 +23,7 @@ def test_two_proportions() -> None:
     assert all(point.low <= point.share <= point.high for point in power.curve)
 
 
+@pytest.mark.slow
 def test_habits_cost_power_and_a_pilot_shows_them() -> None:
     sizes = (20, 20)
     pilot = answers(np.random.default_rng(1), zipf(4)[None], np.zeros(40, dtype=int), 30, 0.2)

@@ -80,9 +80,7 @@ def compare_runs(
     folders = RunFolder(before), RunFolder(after)
     records = folders[0].record(), folders[1].record()
     for folder in folders:
-        if not folder.observations.is_file():
-            raise UserError(f"{folder.path}: nothing to compare yet: finish the run with the command that started it")
-        check_sums(folder)
+        _check_finished(folder)
     alike, changed = _same_clips(*folders)
     if not alike:
         raise UserError(f"{before} and {after} have no clip in common: runs over the same clips are needed")
@@ -101,9 +99,7 @@ def compare_runs(
         for variant in task.variants
         for dimension in dimensions
     ]
-    models = [folder.identity()["model"] for folder in folders]
-    labels = disambiguate({digest(one): (record.model.model, one) for record, one in zip(records, models, strict=True)})
-    names = [labels[digest(one)] for one in models]
+    names = _model_labels(folders, records)
     p_values = adjusted([one.whole.p_value for one in compared], [None] * len(compared))
     return RunComparison(
         before=names[0],
@@ -114,6 +110,19 @@ def compare_runs(
         not_compared=tuple(refused),
         warnings=(*_other_differences(*folders), *changed, *aside),
     )
+
+
+def _check_finished(folder: RunFolder) -> None:
+    if not folder.observations.is_file():
+        raise UserError(f"{folder.path}: nothing to compare yet: finish the run with the command that started it")
+    check_sums(folder)
+
+
+def _model_labels(folders: Sequence[RunFolder], records: Sequence[RunRecord]) -> list[str]:
+    """The name of each run's model, with a suffix where two different models have the same name."""
+    models = [folder.identity()["model"] for folder in folders]
+    labels = disambiguate({digest(one): (record.model.model, one) for record, one in zip(records, models, strict=True)})
+    return [labels[digest(model)] for model in models]
 
 
 def _settings(folders: Sequence[RunFolder], tau: int | None, permutations: int | None, seed: int) -> Settings:

@@ -26,11 +26,6 @@ class TestsUsed:
     tests: tuple[str, ...]
     affected: tuple[str, ...]
 
-    @property
-    def earlier(self) -> bool:
-        """The run was scored by version 0.1.0's test."""
-        return EARLIER in self.tests
-
 
 def test_of(task: TaskResult) -> str | None:
     """Name of the test that made the p of a task's scores; None where nothing was tested."""

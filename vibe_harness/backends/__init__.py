@@ -1,1 +1,1 @@
-"""One module an engine, behind one small protocol: requests in, responses out as they come."""
+"""Back ends: one module per engine, all with the interface of `protocol`."""

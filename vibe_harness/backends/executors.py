@@ -1,4 +1,4 @@
-"""Where engines run: in this command's own processes, or on a Ray cluster."""
+"""Executors: engines run on this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXECUTORS = ("local", "ray")
 
 
 def opener_of(executor: str, arguments: Mapping[str, Any]) -> Opener:
-    """What opens a model's engine there. Starts nothing. Raises UserError for an unknown executor or argument."""
+    """The function that opens engines on an executor. Starts nothing. Raises UserError for unknown names."""
     if executor == "local":
         if arguments:
             raise UserError(f"--executor-args {min(arguments)}: the executor 'local' takes none")

@@ -1,4 +1,4 @@
-"""What an engine's finish reason means: one outcome, and never a text that the model did not end itself."""
+"""The outcome that an engine's finish reason stands for."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ FILTERED = frozenset(
     {"content_filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "model_armor"}
 )
 NEVER_ENDED = frozenset({"error", "abort"})
-"""Of a server that broke the generation off: the request is worth another try."""
+"""Reasons of a server that stopped the generation; the request may be retried."""
 
 
 def outcome_of(text: str, reason: str | None) -> Outcome:
-    """The outcome of an answer. A reason that is not known here is an error: the text may not be the whole answer.
+    """The outcome of an answer. An unknown reason is an error, since the text may not be the whole answer.
 
-    reason: in the engine's word, in capitals or not.
+    reason: as the engine names it, in any case.
     """
     known = reason.lower() if reason is not None else None
     if known in FILTERED:
@@ -29,6 +29,6 @@ def outcome_of(text: str, reason: str | None) -> Outcome:
 
 
 def without_reason(output_tokens: int | None, max_tokens: int | None) -> str:
-    """The finish reason of a reply that names none: cut where it holds as many tokens as were allowed."""
+    """The finish reason of a reply that has none: "length" if it has as many tokens as allowed, else "stop"."""
     full = output_tokens is not None and max_tokens is not None and output_tokens >= max_tokens
     return "length" if full else "stop"

@@ -1,4 +1,4 @@
-"""What holds for every backend while it answers: one served model, a budget; and checks that a run may ask for."""
+"""Limits that apply to every back end while it answers (one served model, a budget), and optional checks."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ HOPELESS_AFTER = 50  # requests that failed one after the other, with no answer 
 
 @dataclass
 class Spent:
-    """What several models have cost together."""
+    """The cost of several models together."""
 
     cost: float = 0.0
 
 
 @dataclass
 class Budget:
-    """How much a model may be asked, and how much may be spent, on it and on others that share `spent`."""
+    """Limits of the requests to a model, and of the cost of it and of others that share `spent`."""
 
     max_requests: int | None = None
     max_cost: float | None = None
     prices: Prices | None = None
     requests: int = 0
     spent: Spent = field(default_factory=Spent)
-    unpriced: bool = False  # an answer came whose tokens the server did not tell
+    unpriced: bool = False  # some answer had no token counts
 
     def used_up(self) -> str | None:
-        """Why nothing more may be asked, and what would let a run go on, or None."""
+        """Why no more requests may be sent, and how to go on; None if they may."""
         kept = "What was answered is kept: the same command goes on, with as much again"
         if self.max_requests is not None and self.requests >= self.max_requests:
             return f"the budget of {self.max_requests} requests is used up (--max-requests). {kept}"
         if self.max_cost is not None and self.unpriced:
             return (
-                "--max-cost cannot be kept: the server does not tell how many tokens an answer took. What was answered "
-                "is kept: run the same command without it, or with --max-requests, to go on"
+                "--max-cost cannot be applied: the server does not report how many tokens an answer took. Answers so "
+                "far are kept: run the same command without it, or with --max-requests, to go on"
             )
         if self.max_cost is not None and self.spent.cost >= self.max_cost:
             return f"the budget of {self.max_cost:g} is used up (--max-cost): {self.spent.cost:.4g} is spent. {kept}"
         return None
 
     def count(self, response: Response) -> None:
-        """Add what a response cost; a prompt whose clip is not counted apart costs the dearer price throughout."""
+        """Add the cost of a response. Without a count of audio tokens, the whole prompt has the higher price."""
         if self.prices is None:
             return
         self.unpriced = self.unpriced or costs_untold(response)
@@ -64,17 +64,17 @@ class Budget:
 
 
 class FailureGuard:
-    """Ends a run whose calls fail one after the other, since going on is of no use.
+    """Ends a run after many failed calls in a row.
 
-    A request that failed in an earlier start counts for nothing when it fails again: where only such are left, it says
-    nothing of the server, and the run ends as it did then.
+    A request that already failed in an earlier start does not count when it fails again: if only such requests are
+    left, their failures say nothing about the server.
     """
 
     def __init__(self) -> None:
         self._in_a_row = 0
 
     def count(self, error: str | None, failed_before: bool = False) -> None:
-        """Note how a call ended; error: None where it was answered. Raises EngineError after HOPELESS_AFTER errors."""
+        """Count a call. error: None if it was answered. Raises EngineError after HOPELESS_AFTER errors in a row."""
         if error is None:
             self._in_a_row = 0
         elif not failed_before:
@@ -86,11 +86,10 @@ class FailureGuard:
 def enforce_limits(
     backend: Backend, requests: Iterable[Request], budget: Budget, served: str | None = None
 ) -> Iterator[Response]:
-    """The backend's answers, as long as one model gives them and the budget lasts.
+    """Yield the back end's answers while they come from one model and within the budget.
 
-    served: the model that gave the answers stored so far. Raises EngineError before an answer of another model is
-    passed on, and, once what was under way has been answered, where the budget is used up: what was asked by then may
-    go past `max_cost` by the requests that were under way.
+    served: the model that gave the stored answers. Raises EngineError before an answer of another model is yielded, and
+    when the budget is used up, after the requests under way are answered; the cost may exceed `max_cost` by those.
     """
     over: str | None = None
 
@@ -109,8 +108,8 @@ def enforce_limits(
             served = served or response.served_model
             if response.served_model != served:
                 raise EngineError(
-                    f"the server's model changed from '{served}' to '{response.served_model}' in mid-run: two models' "
-                    "answers are never put together. Start a new run with --output-path"
+                    f"the server's model changed from '{served}' to '{response.served_model}' in mid-run, and "
+                    "answers of two models are never mixed. --fresh starts a new run beside this one"
                 )
         yield response
     if over:
@@ -118,7 +117,7 @@ def enforce_limits(
 
 
 def constrains(backend: Backend) -> bool:
-    """Whether the backend's structured output acts: one request that only a constrained model answers as asked."""
+    """Whether structured output works: send one request that only a constrained model answers with the schema."""
     word = "zq-17"
     schema = {
         "type": "object",
@@ -143,9 +142,9 @@ def constrains(backend: Backend) -> bool:
 def batch_differences(
     backend: Backend, requests: Iterable[Request], among_others: Mapping[str, str]
 ) -> list[tuple[str, str, str]]:
-    """Ask requests one by one: (request, text among others, text alone) where the two differ.
+    """Send requests one at a time; returns (request, text in a batch, text alone) for each that differs.
 
-    among_others: request -> the text that was answered before, in a batch. Raises EngineError where a call fails.
+    among_others: request -> the earlier answer, from a batch. Raises EngineError if a call fails.
     """
     differences = []
     for request in requests:

@@ -1,4 +1,4 @@
-"""Clips longer than a model takes: cut into pieces at the quietest places."""
+"""Splitting clips that are longer than a model takes, at the quietest places."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _FRAME_S = 0.025
 
 
 def split(wave: Waveform, longest_s: float) -> list[Waveform]:
-    """The fewest pieces, none longer than `longest_s` seconds, that make up the clip, in order; nothing is lost.
+    """Split a clip into as few pieces as possible, none longer than `longest_s` seconds. No samples are lost.
 
-    Pieces are about equally long; each cut lies at the quietest 25 ms within a tenth of a piece around the even place,
-    as far as the limit leaves room, so that words stay whole. Raises ValueError for a limit under 0.1 s.
+    The pieces have about equal length. Each cut is at the quietest 25 ms within a tenth of a piece of the even
+    position, as far as the limit allows, so that words stay whole. Raises ValueError for a limit under 0.1 s.
     """
     if longest_s < 0.1:
         raise ValueError(f"pieces of {longest_s} s are too short to be heard")
@@ -28,7 +28,7 @@ def split(wave: Waveform, longest_s: float) -> list[Waveform]:
     for piece in range(1, count):
         even = round(len(wave.samples) * piece / count)
         slack = len(wave.samples) // count // 10
-        rest = len(wave.samples) - (count - piece) * longest  # no earlier, or what follows would not fit
+        rest = len(wave.samples) - (count - piece) * longest  # an earlier cut would make the rest too long
         first, last = max(even - slack, rest, cuts[-1] + 1), min(even + slack, cuts[-1] + longest)
         cuts.append(_quietest(wave, first, last))
     cuts.append(len(wave.samples))
@@ -36,7 +36,7 @@ def split(wave: Waveform, longest_s: float) -> list[Waveform]:
 
 
 def _quietest(wave: Waveform, first: int, last: int) -> int:
-    """The sample between two, both allowed, around which a frame holds least power."""
+    """The sample from `first` to `last` (inclusive) around which a frame has the least power."""
     frame = max(1, int(_FRAME_S * wave.rate))
     if last - first < frame:
         return last

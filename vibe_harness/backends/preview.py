@@ -1,4 +1,4 @@
-"""What a model is going to be given, looked at before any run: for `vibe-harness models check`."""
+"""The input of a model, shown before a run by `vibe-harness models check`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
 from vibe_harness.records import Generation, Request, Waveform
 
-SECONDS = 2.0  # of the clip that is tried
+SECONDS = 2.0  # length of the test clip
 NOT_CHECKED = "not checked"
 
 
 def preview(card: ModelCard, prompt: str) -> Iterator[tuple[str, str]]:
-    """What can be said of the prompt and of the clip in it: pairs of a heading and words.
+    """Describe the prompt and the clip in it: pairs of heading and text.
 
-    A heading of `NOT_CHECKED` stands by what could not be looked at, and why. Raises UserError or EngineError where a
-    look at the model's own processor shows that its card is wrong.
+    The heading `NOT_CHECKED` says what could not be checked, and why. Raises UserError or EngineError if the model's
+    own processor shows that its card is wrong.
     """
     request = Request("look", "check", "check", "a clip of noise", prompt, Generation(1), _noise(card))
     if card.backend in ("vllm", "hf"):
         yield from _by_processor(card, request)
     elif card.backend in ("openai", "gemini"):
-        clip = "[clip: WAV, 16 bits, mono, as a part ahead of the words]\n" if card.audio else ""
+        clip = "[clip: WAV, 16 bits, mono, as a part before the text]\n" if card.audio else ""
         system = f"system: {card.layout.system}\n" if card.layout.system else ""
         yield "message", f"{system}user: {clip}{prompt}"
         yield NOT_CHECKED, "the server makes the final prompt: the hearing check before each run asks what it hears"
@@ -59,7 +59,7 @@ def _by_processor(card: ModelCard, request: Request) -> Iterator[tuple[str, str]
 
 
 def _clip_in(card: ModelCard, processor: Processor, request: Request) -> Iterator[tuple[str, str]]:
-    """Where the clip stands among the tokens, and what its features are."""
+    """The position of the clip among the tokens, and its features."""
     inputs = processor.inputs(request)
     tokens: list[int] = inputs["input_ids"][0].tolist()
     if request.audio is None:

@@ -1,7 +1,7 @@
-"""Engines on a Ray cluster: requests as a Ray Data pipeline over a pool of workers, each with an engine of its own.
+"""Engines on a Ray cluster: a Ray Data pipeline of requests over a pool of workers, each with its own engine.
 
-Ray starts the workers, gives them work, and asks again elsewhere what a lost one had not answered. The run folder stays
-where the command runs, and is the checkpoint: what it holds is not asked again.
+Ray starts the workers, distributes batches, and repeats the batches of a lost worker. The run folder stays on the
+machine of the command and serves as the checkpoint: requests that it holds are not repeated.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from vibe_harness.records import Request, Response
 
 
 class RaySettings(Options):
-    """How the work is spread: `--executor-args`. None of it can change an answer."""
+    """Options of `--executor-args`. None of them can change an answer."""
 
-    workers: int = Field(1, ge=1, description="engines at work at one time")
+    workers: int = Field(1, ge=1, description="number of engines")
     gpus: float = Field(0, ge=0, description="GPUs of each worker")
     cpus: float = Field(1, ge=0, description="CPU cores of each worker")
-    batch: int = Field(64, ge=1, description="requests handed to a worker at one time; what a lost one asks again")
-    address: str | None = Field(None, description="of a running cluster; a cluster on this machine where none is named")
+    batch: int = Field(64, ge=1, description="requests in one batch of a worker; repeated if the worker is lost")
+    address: str | None = Field(None, description="address of a running cluster; by default a new one on this machine")
 
 
 class RayBackend:
-    """One model on as many workers as asked for. Behaves as any backend; it cannot be told from one engine."""
+    """One model on several workers, as one back end."""
 
     def __init__(self, settings: RaySettings, card: ModelCard, tasks: Sequence[Task]) -> None:
-        """Join the cluster, or start one here. Raises UserError where ray is missing or the cluster is not there."""
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to anybody
-        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # what concerns a run comes as an exception
+        """Join the cluster, or start one here. Raises UserError if ray is missing or the cluster cannot be reached."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # send no usage statistics
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors of a run arrive as exceptions
         try:
             import ray
         except ImportError:
@@ -57,11 +57,11 @@ class RayBackend:
                 )
             except ConnectionError as error:
                 raise UserError(f"no Ray cluster at {settings.address}: {error}") from None
-        cluster: Any = ray  # whose types are there or not, as ray is
+        cluster: Any = ray  # typed only if ray is installed
         self._check_room(cluster.cluster_resources())
 
     def describe(self) -> Mapping[str, str]:
-        """What the workers' engines say of themselves; one is opened for it where none has answered yet."""
+        """The description of the workers' engines; one is opened for it if no worker has answered yet."""
         import ray
 
         if self._described is None:
@@ -72,13 +72,13 @@ class RayBackend:
         return {**self._described, **how}
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers as the workers' batches end, in any order. Raises EngineError where the workers' engines differ."""
+        """Yield answers as batches end, in any order. Raises EngineError if the workers' engines differ."""
         from ray import data
 
         rows = [{"request": pickle.dumps(request)} for request in requests]
         if not rows:
             return
-        blocks = math.ceil(len(rows) / self._settings.batch)  # one batch a block, so that each is handed on as it ends
+        blocks = math.ceil(len(rows) / self._settings.batch)  # one batch per block
         workers = min(self._settings.workers, blocks)
         context = data.DataContext.get_current()
         context.enable_progress_bars = False
@@ -91,14 +91,14 @@ class RayBackend:
             num_cpus=self._settings.cpus,
             num_gpus=self._settings.gpus,
         )
-        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what goes wrong comes as an exception
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # errors arrive as exceptions
         with _plain_errors():
             for row in answers.iter_rows():
                 self._note(pickle.loads(row["engine"]))
                 yield pickle.loads(row["response"])
 
     def close(self) -> None:
-        """Leave the cluster, and end it where it was started here."""
+        """Leave the cluster; one that was started here ends."""
         import ray
 
         if self._joined:
@@ -114,7 +114,7 @@ class RayBackend:
             )
 
     def _check_room(self, there: Mapping[str, float]) -> None:
-        """Raise UserError where the cluster could never place the workers: Ray would wait without end."""
+        """Raise UserError if the cluster is too small for the workers, since Ray would wait forever."""
         settings = self._settings
         for name, each in (("CPU", settings.cpus), ("GPU", settings.gpus)):
             wanted, found = each * settings.workers, there.get(name, 0)
@@ -127,7 +127,7 @@ class RayBackend:
 
 
 class _Asker:
-    """One worker: an engine, asked batch by batch. It is made on the cluster, by Ray."""
+    """One worker with an engine. Ray creates it on the cluster."""
 
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
         self._backend: Backend = open_backend(card, tasks)
@@ -146,7 +146,7 @@ def _column(items: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.object_]]:
 
 
 def _look(card: ModelCard, tasks: Sequence[Task]) -> dict[str, str]:
-    """What an engine says of itself."""
+    """Open an engine and return its description."""
     backend = open_backend(card, tasks)
     try:
         return dict(backend.describe())
@@ -155,7 +155,7 @@ def _look(card: ModelCard, tasks: Sequence[Task]) -> dict[str, str]:
 
 
 class _plain_errors:  # noqa: N801 (used as a statement)
-    """Turns what Ray wraps around an error of ours back into that error, and its own into an EngineError."""
+    """Unwraps errors of this package from Ray's, and turns Ray's own into EngineError."""
 
     def __enter__(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""The clip of a request, checked against what the model takes, and as bytes for engines that take files."""
+"""The clip of a request, checked against the model card, and as bytes for engines that take files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vibe_harness.records import Request, Waveform
 
 
 def clip_of(request: Request, card: ModelCard) -> Waveform | None:
-    """As pieces_of, for engines that take one clip in a request: check_options lets no card split clips for them."""
+    """As `pieces_of`, for engines that take one clip in a request; `check_options` refuses cards that split clips."""
     pieces = pieces_of(request, card)
     if len(pieces) > 1:
         raise EngineError(f"{request.clip}: came in {len(pieces)} pieces, and the backend '{card.backend}' takes one")
@@ -23,10 +23,10 @@ def clip_of(request: Request, card: ModelCard) -> Waveform | None:
 
 
 def pieces_of(request: Request, card: ModelCard) -> list[Waveform]:
-    """The decoded clip of a request; none where it has none. A clip longer than the model takes is cut or split.
+    """The decoded clip of a request, in pieces if the card splits long clips; an empty list without a clip.
 
-    Raises EngineError where the harness itself went wrong: a clip for a model that takes none, at another rate than
-    the model's, too long for it, empty, or not finite. An engine would answer such a clip as if it had heard it.
+    Raises EngineError for faults of the harness itself: a clip for a model that takes none, at another rate than the
+    model's, too long, empty, or not finite. Engines answer such requests as if the clip was fine.
     """
     if request.audio is None:
         return []
@@ -37,7 +37,7 @@ def pieces_of(request: Request, card: ModelCard) -> list[Waveform]:
         raise EngineError(f"{request.clip}: came at {wave.rate} Hz, but '{card.model}' takes {card.sample_rate} Hz")
     if wave.samples.ndim != 1 or not len(wave.samples) or not np.isfinite(wave.samples).all():
         raise EngineError(f"{request.clip}: not a mono clip of finite samples")
-    # rounded up: resampling may have added part of a sample to a clip that is just as long as the limit
+    # rounded up, since resampling may add part of a sample to a clip of exactly the maximum length
     if card.max_seconds is not None and len(wave.samples) > math.ceil(card.max_seconds * wave.rate):
         seconds = len(wave.samples) / wave.rate
         if card.long_clips == "refuse":
@@ -49,7 +49,7 @@ def pieces_of(request: Request, card: ModelCard) -> list[Waveform]:
 
 
 def wav_bytes(wave: Waveform) -> bytes:
-    """A mono 16-bit PCM WAV file. Samples beyond full scale are clipped."""
+    """Encode as a mono 16-bit PCM WAV file. Samples beyond full scale are clipped."""
     import soundfile
 
     file = io.BytesIO()

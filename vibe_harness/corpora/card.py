@@ -1,4 +1,4 @@
-"""Corpus cards: which importer reads a corpus, and which of its clips are taken. Anyone can read and change them."""
+"""Corpus cards: which importer reads a corpus, and which of its clips are selected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Band = Annotated[list[int], Field(min_length=2, max_length=2)]
 def _starts_or_named(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
     try:
         return check(value)
-    except ValidationError:  # which would tell of both halves of the union, one of them beside the point
+    except ValidationError:  # pydantic would report the faults of both members of the union
         raise ValueError(
             "write where bands begin ([30, 50]), or names with the first and the last number ({young: [18, 29]})"
         ) from None
@@ -41,25 +41,27 @@ Bands = Annotated[list[int] | dict[Column, Band], WrapValidator(_starts_or_named
 
 
 class Balancing(Card):
-    """As many speakers of each group, within each group of another column."""
+    """The same number of speakers in each group, within each group of another column."""
 
-    column: Column = Field(description="the groups to make equal: gender")
-    within: Column | None = Field(None, description="in each group of this column apart: accent")
+    column: Column = Field(description="the column whose groups get equal numbers of speakers: gender")
+    within: Column | None = Field(None, description="balance separately in each group of this column: accent")
 
 
 class Selection(Card):
-    """Which clips are taken, applied in the order of these fields; all where none is given."""
+    """Which clips are selected. The fields apply in this order; without any, all clips are kept."""
 
     where: dict[Column, list[str]] = Field({}, description="column -> the groups to keep")
     drop_copies: bool = Field(
         True,
-        description="clips whose waveform stands twice fall; both, where labels disagree (by `corpus prepare`)",
+        description="leave out repeated waveforms; all copies if their labels disagree (`corpus prepare` only)",
     )
-    lexicon: FilePath | None = Field(None, description="word list beside the card: sentences with one of them fall")
+    lexicon: FilePath | None = Field(None, description="word list beside the card: leave out sentences with its words")
     shared_sentences: bool = Field(False, description="only sentences that every speaker has")
-    sentences: int | None = Field(None, ge=1, description="how many of these, drawn by the seed; more keep the fewer")
+    sentences: int | None = Field(
+        None, ge=1, description="number of sentences to draw; a larger one keeps those of a smaller"
+    )
     balance: Balancing | None = None
-    min_speakers: int = Field(1, ge=1, description="clips of groups with fewer fall, in the dimension that is compared")
+    min_speakers: int = Field(1, ge=1, description="leave out groups with fewer speakers, in a compared dimension")
     seed: int = 0
 
 
@@ -68,12 +70,12 @@ Loudness = Annotated[float, Field(gt=0, le=10)]
 
 
 def level_name(level: float) -> str:
-    """How a level is called in clips' names and in its column: "0.75"."""
+    """The name of a level, in clip ids and in its column: "0.75"."""
     return f"{level:g}"
 
 
 class Levels(Card):
-    """Each clip once at each level, and at each combination of two; the level is a column, a variable to test."""
+    """Each clip once at each level, or at each combination of levels. The level is a column that can be compared."""
 
     rate: list[Rate] = Field([], description="speaking rates: [0.75, 1, 1.25]")
     loudness: list[Loudness] = Field([], description="factors of the amplitude: [0.5, 1, 1.5]")
@@ -87,12 +89,12 @@ class Levels(Card):
 
     @property
     def listed(self) -> dict[str, list[float]]:
-        """What has levels -> these."""
+        """Field -> its levels, for fields that have some."""
         return {name: levels for name, levels in self if levels}
 
 
 class Perturbation(Card):
-    """What is done to the sound of every clip, in the order of these fields."""
+    """What is changed in the audio of every clip, in the order of these fields."""
 
     swap_speakers: bool = Field(False, description="each clip plays another speaker's recording of the same sentence")
     pitch: float | dict[Identifier, dict[str, float]] = Field(
@@ -100,7 +102,7 @@ class Perturbation(Card):
     )
     rate: Rate = Field(1.0, description="speaking rate, 1.25 being faster; the pitch is kept")
     loudness: Loudness = Field(1.0, description="factor of the amplitude")
-    silence: bool = Field(False, description="as long as the clip, and nothing to hear")
+    silence: bool = Field(False, description="replace the clip by silence of the same length")
     levels: Levels = Levels()
 
     @model_validator(mode="after")
@@ -113,7 +115,7 @@ class Perturbation(Card):
         return self
 
     def changes(self) -> list[tuple[dict[str, str], Perturbation]]:
-        """The changes that each clip goes through, and the levels that name each: one without a name if none is."""
+        """The versions made of each clip, each with its levels by name; one without levels if none are listed."""
         listed = self.levels.listed
         combined = [dict(zip(listed, chosen, strict=True)) for chosen in product(*listed.values())]
         names = [{name: level_name(level) for name, level in one.items()} for one in combined]
@@ -122,7 +124,7 @@ class Perturbation(Card):
 
 
 class CorpusCard(Card):
-    """A corpus: where its clips come from, and which are taken."""
+    """A corpus: where its clips come from, and which are selected."""
 
     corpus: Name
     version: int = Field(ge=1)
@@ -130,7 +132,7 @@ class CorpusCard(Card):
     importer: Name | None = Field(None, description="reads the published layout from --source")
     base: Name | None = Field(None, description="or: the prepared corpus that this one is made from")
     manifest: FilePath | None = Field(
-        None, description="or: a CSV, JSONL or Parquet file beside the card; left out, it is called as the card is"
+        None, description="or: a CSV, JSONL or Parquet file beside the card; by default the one with the card's name"
     )
     bands: dict[Column, Bands] = Field(
         {},
@@ -144,10 +146,10 @@ class CorpusCard(Card):
     )
     strata: list[Column] = Field([], description="columns that vary from clip to clip within a speaker: emotion")
     groups: dict[Column, list[str]] = Field(
-        {}, description="column -> groups whose names look like none, and are groups all the same: race: [unknown]"
+        {}, description="column -> real groups whose names look like missing values: race: [unknown]"
     )
     distinct_speakers: list[str] = Field(
-        [], description="speakers who are several although their names differ in spelling alone: ['0010', '10']"
+        [], description="different speakers whose names differ in spelling only: ['0010', '10']"
     )
     notes: str | None = None
 
@@ -165,12 +167,12 @@ class CorpusCard(Card):
 
     @property
     def of_own(self) -> bool:
-        """Whether it is of a manifest: a card without importer and base."""
+        """Whether its clips come from a manifest: it has neither importer nor base."""
         return self.importer is None and self.base is None
 
     @property
     def columns(self) -> list[tuple[tuple[str, ...], str]]:
-        """Every column that the card names, with its place in the card."""
+        """Every column that the card names, with the card field that names it."""
         found: list[tuple[tuple[str, ...], str]] = [(("bands", name), name) for name in self.bands]
         found += [(("select", "where", name), name) for name in self.select.where]
         if balance := self.select.balance:
@@ -195,12 +197,12 @@ def _check_bands(column: str, bands: dict[str, list[int]]) -> None:
 
 
 def corpus_cards() -> dict[str, Path]:
-    """Name -> card file, of those at hand; see `first_claims` for names that stand twice."""
+    """Name -> card file, for all cards found; see `first_claims` for repeated names."""
     return first_claims(lambda root: [(path.stem, path) for path in sorted(root.glob("*.yaml"))])
 
 
 def load_corpus_card(name_or_path: str) -> tuple[CorpusCard, Path]:
-    """The card of that name, or in that YAML file, and its path. Raises UserError with file, line and field."""
+    """Load a card by name or from a YAML file; returns it with its path. Raises UserError with file, line and field."""
     if name_or_path.endswith(CARD_SUFFIXES):
         path = Path(name_or_path)
     else:
@@ -210,6 +212,6 @@ def load_corpus_card(name_or_path: str) -> tuple[CorpusCard, Path]:
         path = known[name_or_path]
     source = read_card(path)
     card = validated(source, CorpusCard)
-    if card.of_own:  # of a manifest: its file may be called as that is
+    if card.of_own:  # its file may have the manifest's name instead of the corpus's
         return card, path
     return named_card(source, CorpusCard, "corpus"), path

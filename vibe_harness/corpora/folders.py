@@ -1,4 +1,4 @@
-"""Where corpora and their cards lie: the user's own folder, and those that come along."""
+"""The folders of corpora and their cards: the user's own, and those of installed packages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from vibe_harness.library import library_root, package_roots
 
 
 def own_corpora() -> Path:
-    """Where prepared corpora lie, each in a folder of its name: in $VIBE_HARNESS_DATA, or by the system's custom.
+    """The folder of prepared corpora, which has one folder per corpus; see `data_folder`.
 
-    Raises UserError for a user without a home, as in some containers.
+    Raises UserError if the user has no home folder, as in some containers.
     """
     folder = _own_corpora()
     if folder is None:
@@ -23,7 +23,7 @@ def own_corpora() -> Path:
 
 
 def data_folder() -> Path | None:
-    """The folder of the user's data: $VIBE_HARNESS_DATA, or by the system's custom; None for a user without a home."""
+    """The folder of the user's data: $VIBE_HARNESS_DATA, or the system's default; None if the user has no home."""
     if given := os.environ.get("VIBE_HARNESS_DATA"):
         return Path(given).expanduser()
     if sys.platform == "win32":
@@ -42,7 +42,7 @@ def _own_corpora() -> Path | None:
 
 
 def corpus_folders() -> list[Path]:
-    """Where corpora and their cards lie: the user's own (given a home), then those that come along."""
+    """The folders of corpora and cards: the user's own, if there is a home folder, then those of installed packages."""
     own = _own_corpora()
     return [*([own] if own else []), *_shipped_folders()]
 
@@ -53,13 +53,13 @@ def _shipped_folders() -> list[Path]:
 
 
 def first_claims(within: Callable[[Path], Iterable[tuple[str, Path]]]) -> dict[str, Path]:
-    """Name -> file over all corpus folders, `within` listing one. What the user has stands before what came along.
+    """Name -> file over all corpus folders; `within` lists one of them. The user's own files take precedence.
 
-    Raises UserError, naming both files, where two packages, or a package and the harness, claim one name.
+    Raises UserError, naming both files, if two packages, or a package and the harness, use the same name.
     """
     found: dict[str, Path] = {}
     for root in _shipped_folders():
-        for name, path in dict(reversed([*within(root)])).items():  # the first of a folder's own counts
+        for name, path in dict(reversed([*within(root)])).items():  # of a name repeated in one folder, the first counts
             if name in found:
                 raise UserError(f"two corpora are named '{name}': {found[name]} and {path}: rename one")
             found[name] = path

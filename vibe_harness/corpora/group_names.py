@@ -1,4 +1,4 @@
-"""Names in a manifest that people take for one and a program for two."""
+"""Names in a manifest that mean the same, or that stand for a missing value."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ PLACEHOLDERS = frozenset(
      "undefined", "undisclosed", "missing", "empty", "blank", "true", "false", "tbd", "todo", "not stated", "not known",
      "not specified", "not available", "not reported", "no answer", "prefer not to say"]
 )  # fmt: skip
-"""What people and programs write where they do not know the group, or where a column was turned into something else, in
-lower case. So are names without a letter or digit ("-", "?") and the errors of spreadsheets ("#REF!")."""
+"""What people and programs write for a missing value, in lower case. Names without a letter or digit ("-", "?") and
+spreadsheet errors ("#REF!") count as missing too."""
 _ERROR = re.compile(r"#[a-z0-9/]+[!?]?")
 _WHOLE_FLOAT = re.compile(r"(\d+)\.0+")
-_LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")  # of a number, not of its decimals
+_LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")  # of a number, not of its fractional part
 
 
 def plain(name: str) -> str:
-    """The name without what nobody sees or means: case, width, spacing, Unicode form, a number's zeros at either end
-    ("0010" and "10.0" are 10) and its script."""
+    """Normalise a name: case, width, spacing, Unicode form, the digits' script, and a number's leading and trailing
+    zeros ("0010" and "10.0" become "10")."""
     seen = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     text = " ".join(unicodedata.normalize("NFKC", seen.casefold()).split())
     text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
@@ -32,7 +32,7 @@ def plain(name: str) -> str:
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether a group's name stands for none: see PLACEHOLDERS."""
+    """Whether a group's name stands for a missing value: see PLACEHOLDERS."""
     text = plain(name)
     return text in PLACEHOLDERS or not any(map(str.isalnum, text)) or _ERROR.fullmatch(text) is not None
 
@@ -40,10 +40,10 @@ def is_placeholder(name: str) -> bool:
 def check_group_names(
     dimension: str, groups: Collection[tuple[str, ...]], named: Mapping[str, Collection[str]]
 ) -> None:
-    """Raise UserError where a group's name stands for none, all such names at once.
+    """Raise UserError, listing all of them, if names of groups stand for missing values.
 
-    groups: the words of each in the columns of the dimension. named: column -> such names that are groups all the same,
-    as a corpus card has them.
+    groups: each as its values in the dimension's columns. named: column -> such names that are real groups, from the
+    corpus card.
     """
     found: dict[str, dict[str, None]] = {}
     for parts in groups:
@@ -51,20 +51,22 @@ def check_group_names(
             if is_placeholder(part) and part not in named.get(column, ()):
                 found.setdefault(column, {})[part] = None
     if found:
-        told = "; ".join(f"the column '{column}' has {', '.join(map(repr, names))}" for column, names in found.items())
+        columns = "; ".join(
+            f"the column '{column}' has {', '.join(map(repr, names))}" for column, names in found.items()
+        )
         remedy = ", ".join(f"{column}: [{', '.join(map(repr, names))}]" for column, names in found.items())
         raise UserError(
-            f"the dimension '{dimension}': {told}, which is written where the group is not known: leave these cells "
+            f"the dimension '{dimension}': {columns}, which is written where the group is not known: leave these cells "
             f"empty, or, where it is a group, say so in the corpus card (groups: {{{remedy}}})"
         )
 
 
 def check_groups_apart(dimension: str, groups: Collection[tuple[str, ...]]) -> None:
-    """Raise UserError where groups would be scored as others than they are. groups: the words of each in the columns of
-    the dimension.
+    """Raise UserError if two groups cannot be told from each other by name. groups: each as its values in the
+    dimension's columns.
 
-    So it is where two differ in spelling alone, and where two combinations of columns have the same name, "x:y:z" being
-    "x:y" and "z" as well as "x" and "y:z".
+    Two groups may differ in spelling only, or two combinations may have the same name: "x:y:z" is "x:y" with "z" and
+    also "x" with "y:z".
     """
     spelling: dict[str, str] = {}
     names: set[str] = set()
@@ -78,6 +80,6 @@ def check_groups_apart(dimension: str, groups: Collection[tuple[str, ...]]) -> N
         names.add(name)
         if (known := spelling.setdefault(plain(name), name)) != name:
             raise UserError(
-                f"the dimension '{dimension}' has the groups '{known}' and '{name}', which differ in spelling alone: "
+                f"the dimension '{dimension}' has the groups '{known}' and '{name}', which differ in spelling only: "
                 "write them alike in the manifest"
             )

@@ -1,4 +1,4 @@
-"""A manifest, CSV, JSONL or Parquet, is a corpus: one row a clip, any further column a group or stratum."""
+"""Manifests: tables (CSV, JSONL or Parquet) with one row per clip. Any further column is a group or stratum."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vibe_harness.records import Clip
 from vibe_harness.registry import did_you_mean
 
 REQUIRED = ("file", "speaker")
-# Columns that say something of the clip or of the corpus. Every other column is a group or a stratum.
-KNOWN = frozenset(
-    {*REQUIRED, "id", "text", "licence", "synthetic", "corpus"}
-    | {"duration_s", "sample_rate", "channels", "format", "subtype", "sha256", "level_db", "clipped", "pauses"}
-)
+# Columns that describe the clip or the corpus. Every other column is a group or a stratum.
+KNOWN = frozenset((
+    *REQUIRED, "id", "text", "licence", "synthetic", "corpus", "duration_s", "sample_rate", "channels", "format",
+    "subtype", "sha256", "level_db", "clipped", "pauses", "noise_db", "bandwidth_hz",
+))  # fmt: skip
 METADATA = "vibe_harness"  # key in the Parquet metadata of a prepared corpus: what its card says beyond the rows
 
 
@@ -33,16 +33,18 @@ class Corpus:
     name: str
     root: Path  # the folder that the clips' files lie below
     clips: tuple[Clip, ...]
-    licence: str | None = None  # several are joined with "; "
-    synthetic: bool = False  # speech made by a synthesizer; true where any row says so
-    notes: tuple[str, ...] = ()  # what a reader of results should know, a sentence each
-    silence: bool = False  # its clips are silent on purpose: a control condition
+    licence: str | None = None  # several licences are joined with "; "
+    synthetic: bool = False  # whether any row is marked as synthesized speech
+    notes: tuple[str, ...] = ()  # what readers of the results should know; one sentence each
+    silence: bool = False  # the clips are silent on purpose, as a control condition
     speaker_strata: Mapping[str, Sequence[str]] = field(default_factory=dict)  # dimension -> permute within these
-    strata: Sequence[str] = ()  # columns that vary from clip to clip, to be balanced over groups: emotion, sentence
-    named_groups: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> groups that look like no name
-    distinct_speakers: Sequence[str] = ()  # several people, whose names differ in spelling alone
-    min_speakers: int = 1  # of a group, in a dimension that is compared; clips of smaller groups are left out
-    left_out: Sequence[tuple[str, str]] = ()  # file and reason, of rows that the card beside the manifest leaves out
+    strata: Sequence[str] = ()  # columns that vary within a speaker and are balanced over groups: emotion, sentence
+    named_groups: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # column -> groups named like missing values
+    distinct_speakers: Sequence[str] = ()  # different people whose names differ in spelling only
+    min_speakers: int = 1  # smaller groups of a compared dimension are left out
+    left_out: Sequence[tuple[str, str]] = ()  # file and reason, for rows that the card beside the manifest leaves out
 
     def path(self, clip: Clip) -> Path:
         """The clip's file."""
@@ -50,15 +52,17 @@ class Corpus:
 
 
 def load_manifest(path: Path, name: str | None = None, distinct_speakers: Collection[str] = ()) -> Corpus:
-    """Read a manifest: `file` and `speaker` in every row; optionally `id`, `text`, `sentence_id`, `licence`,
-    `synthetic`; any further column becomes an entry of Clip.groups (so does sentence_id, as a stratum), left out where
-    the cell is empty. Files are paths below the manifest's folder, or below the one that a prepared corpus names.
+    """Read a manifest.
 
-    name: of the corpus; by default the folder's where the file is called manifest.*, else the file's own, without its
-    extension. Clip.id is "CORPUS/SPEAKER/ID", ID being the id column or the file without its extension.
-    distinct_speakers: those who are several although their names differ in spelling alone: 0010 and 10.
+    Every row needs `file` and `speaker`; `id`, `text`, `sentence_id`, `licence` and `synthetic` are optional. Every
+    other column, and sentence_id, becomes an entry of Clip.groups; empty cells are left out. Files are paths below the
+    manifest's folder, or below the audio folder that a prepared corpus names.
 
-    Raises UserError, naming file, line and remedy, for what is no manifest or would make a wrong corpus.
+    name: of the corpus; by default the folder's name for a file called manifest.*, else the file's name without its
+    extension. Clip.id is "CORPUS/SPEAKER/ID", where ID is the id column or the file without its extension.
+    distinct_speakers: different speakers whose names differ in spelling only, such as 0010 and 10.
+
+    Raises UserError with file, line and remedy if the file is not a manifest or would give a wrong corpus.
     """
     prepared = _prepared(path) if path.suffix.lower() == ".parquet" else _Facts()
     name = name or prepared.corpus or (path.resolve().parent.name if path.stem == "manifest" else path.stem)
@@ -74,7 +78,7 @@ def load_manifest(path: Path, name: str | None = None, distinct_speakers: Collec
         clips=clips,
         licence="; ".join(sorted(reader.licences)) or None,
         synthetic=reader.synthetic,
-        notes=tuple(dict.fromkeys((*synthetic, *prepared.notes))),  # a synthetic base's notes say so already
+        notes=tuple(dict.fromkeys((*synthetic, *prepared.notes))),  # a synthetic base has the note already
         silence=prepared.silence,
         speaker_strata=prepared.speaker_strata,
         strata=prepared.strata,
@@ -85,7 +89,7 @@ def load_manifest(path: Path, name: str | None = None, distinct_speakers: Collec
 
 
 class _Facts(BaseModel):
-    """What `corpus prepare` wrote beside the rows of a Parquet file; the defaults for one that it did not write."""
+    """Metadata that `corpus prepare` writes into a Parquet file; the defaults for other files."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
     corpus: str | None = None
@@ -130,7 +134,7 @@ def _check_columns(place: str, columns: list[str]) -> None:
 
 
 class _Reader:
-    """Turns rows into clips, sharing what rows have in common: 100,000 clips then take little memory."""
+    """Turns rows into clips. Equal strings and groups are shared, so that 100,000 clips take little memory."""
 
     def __init__(self, path: Path, corpus: str, root: Path, distinct: Collection[str]) -> None:
         self.path = path
@@ -140,7 +144,7 @@ class _Reader:
         self.synthetic = False
         self._links = Links(root)
         self._ids: dict[str, int] = {}  # clip id -> line
-        self._speakers: dict[str, str] = {}  # speaker, also as `plain` has it -> as it was written first
+        self._speakers: dict[str, str] = {}  # speaker, as written and in its `plain` form -> its first spelling
         self._groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
 
     def clip(self, row: TableRow) -> Clip:
@@ -154,14 +158,14 @@ class _Reader:
             self._check_speaker(place, speaker)
         on_disk = check_file(place, file, self._links)
         name = cells.get("id") or _without_extension(file)
-        if cells.get("corpus"):  # written by `corpus prepare`, whose ids are whole
+        if cells.get("corpus"):  # written by `corpus prepare`, with whole clip ids
             name = name.removeprefix(f"{cells['corpus']}/{speaker}/")
         clip_id = f"{self.corpus}/{speaker}/{name}"
         key = clip_id if clip_id.isascii() else unicodedata.normalize("NFC", clip_id)
         if key in self._ids:
             raise UserError(
-                f"{place}: the clip '{clip_id}' stands in line {self._ids[key]} too: remove one of the two, or "
-                "tell them apart in a column 'id'"
+                f"{place}: the clip '{clip_id}' is also in line {self._ids[key]}: remove one of the two, or "
+                "give each its own name in a column 'id'"
             )
         self._ids[key] = row.line
         if cells.get("licence"):
@@ -179,8 +183,8 @@ class _Reader:
         )
 
     def _check_speaker(self, place: str, speaker: str) -> None:
-        """Raise UserError for a speaker who goes by another spelling in an earlier row: one person would count as two
-        where whole speakers are exchanged."""
+        """Raise UserError if an earlier row spells the speaker differently: a permutation test of whole speakers would
+        count one person as two."""
         if speaker in self._distinct:
             self._speakers[speaker] = speaker
             return
@@ -188,8 +192,8 @@ class _Reader:
         self._speakers[speaker] = known
         if known != speaker:
             raise UserError(
-                f"{place}: speaker '{speaker}' is '{known}' in an earlier row, which differs in spelling alone: write "
-                "them alike; where they are two, call them otherwise, or say so in the corpus card "
+                f"{place}: speaker '{speaker}' is '{known}' in an earlier row, which differs in spelling only: use one "
+                "spelling; if they are two people, rename one of them, or list both in the corpus card "
                 f"(distinct_speakers: ['{known}', '{speaker}'])"
             )
 
@@ -201,25 +205,25 @@ class _Reader:
 
 
 class Links:
-    """The files below a corpus folder as the disk has them: which lead out of it once links are followed, and how names
-    are written that a manifest has in another Unicode form. A folder is listed once."""
+    """The files on disk below a corpus folder: which are links out of it, and how names are spelled that the manifest
+    has in another Unicode form. Each folder is listed once."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._real_root = Path(os.path.realpath(root))
-        self._known: dict[str, frozenset[str]] = {}  # folder below the root -> its files that lie elsewhere
-        self._spelled: dict[str, dict[str, list[str]]] = {}  # folder below the root -> composed name -> names on disk
+        self._known: dict[str, frozenset[str]] = {}  # folder below the root -> names that are links out of the root
+        self._spelled: dict[str, dict[str, list[str]]] = {}  # folder below the root -> NFC name -> names on disk
 
     def lead_out(self, file: str) -> bool:
-        """Whether the file, a path below the root, lies elsewhere."""
+        """Whether the file, a path below the root, is a link out of it."""
         folder, _, name = file.rpartition("/")
         if folder not in self._known:
             self._known[folder] = self._leading_out(folder)
         return name in self._known[folder]
 
     def on_disk(self, file: str) -> str:
-        """The file as the disk spells it: "größe.wav" may be written with letters or with letters and accents. The path
-        as given where the disk has it so, has none of that name, or several."""
+        """The file as spelled on disk: "größe.wav" may be stored in composed or decomposed Unicode form. Returns the
+        path as given if the disk has exactly that name, none of the name, or several."""
         if file.isascii():
             return file
         found = ""
@@ -242,7 +246,7 @@ class Links:
         return names
 
     def _leading_out(self, folder: str) -> frozenset[str]:
-        """Names in a folder that lead out of the corpus once links are followed; listed once, rows being many."""
+        """Names in a folder that are links out of the corpus."""
         try:
             with os.scandir(self.root / folder) as entries:
                 if not self._inside(folder):
@@ -257,12 +261,12 @@ class Links:
 
 
 def check_file(place: str, file: str, links: Links) -> str:
-    """The file as the disk spells it. Raises UserError, with the place that names it, where it does not lie below the
-    corpus folder."""
+    """The file as spelled on disk. Raises UserError, with the place that names it, if it is not below the corpus
+    folder."""
     if "\\" in file or "\0" in file:
         raise UserError(f"{place}: file {file!r}: write the path with forward slashes")
     if file.startswith("/") or file[1:2] == ":":
-        raise UserError(f"{place}: file '{file}' is a whole path: write it as seen from the corpus folder {links.root}")
+        raise UserError(f"{place}: file '{file}' is an absolute path: write it relative to {links.root}")
     if ".." in file.split("/"):
         raise UserError(f"{place}: file '{file}' leaves the corpus folder: write a path below {links.root}")
     file = links.on_disk(file)
@@ -272,7 +276,7 @@ def check_file(place: str, file: str, links: Links) -> str:
 
 
 def _without_extension(file: str) -> str:
-    """A path without the extension of its last part; a leading dot begins no extension."""
+    """A path without the extension of its last part. A leading dot does not begin an extension."""
     dot = file.rfind(".")
     return file[:dot] if dot > file.rfind("/") + 1 else file
 

@@ -1,4 +1,4 @@
-"""A corpus of one's own: a manifest, and a small card beside it that says what a shipped corpus's card says.
+"""The user's own corpora: a manifest, optionally with a corpus card beside it.
 
 The card of FILE.csv is FILE.yaml, or any corpus card that names it in `manifest`.
 """
@@ -20,29 +20,29 @@ from vibe_harness.errors import UserError
 from vibe_harness.registry import did_you_mean
 
 _TABLES = (".csv", ".jsonl", ".ndjson", ".parquet")
-_OTHER_CARDS = ("study", "task", "model", "speech_set")  # what a file beside a manifest may be as well
+_OTHER_CARDS = ("study", "task", "model", "speech_set")  # other kinds of card that may have the manifest's name
 
 
 def load_with_card(manifest: Path) -> Corpus:
-    """The corpus of a manifest, with what the card beside it says where there is one. Raises UserError."""
+    """Load a manifest and apply the card beside it, if there is one. Raises UserError."""
     source = card_beside(manifest)
     return load_manifest(manifest) if source is None else _carded(source, validated(source, CorpusCard), manifest)
 
 
 def load_by_card(path: Path) -> Corpus:
-    """The corpus of the manifest that a card names, or that is called as it is. Raises UserError."""
+    """Load the manifest that a card names, or that has the card's name, and apply the card. Raises UserError."""
     source = read_card(path)
     card = validated(source, CorpusCard)
     return _carded(source, card, _manifest(card, path))
 
 
 def manifest_of(path: Path) -> Path:
-    """The manifest that a card names, or that is called as the card is. Raises UserError where there is none."""
+    """The manifest that a card names, or that has the card's name. Raises UserError if there is none."""
     return _manifest(validated(read_card(path), CorpusCard), path)
 
 
 def card_beside(manifest: Path) -> CardSource | None:
-    """The corpus card that is called as the manifest is. A file of that name that is another kind of card is none."""
+    """The corpus card with the manifest's name; None if there is no such file, or it is another kind of card."""
     if manifest.stem and (
         found := [manifest.with_suffix(s) for s in CARD_SUFFIXES if manifest.with_suffix(s).is_file()]
     ):
@@ -53,9 +53,10 @@ def card_beside(manifest: Path) -> CardSource | None:
 
 
 def without_sound(card: CorpusCard, corpus: Corpus, folder: Path) -> tuple[Corpus, list[LeftOut]]:
-    """The corpus as a card selects it from the table alone: bands, where, words, sentences, balance; and what falls.
+    """Apply what a card selects from the table alone: bands, where, lexicon, sentences, balance. Also returns what was
+    left out.
 
-    folder: of the card, which a word list lies below.
+    folder: of the card; a word list is found below it.
     """
     clips = add_bands(corpus.clips, card.bands)
     clips, left_out = keep_where(clips, card.select.where)
@@ -70,7 +71,7 @@ def without_sound(card: CorpusCard, corpus: Corpus, folder: Path) -> tuple[Corpu
 
 
 def check_columns(source: CardSource, card: CorpusCard, corpus: Corpus) -> None:
-    """Raise CardError with every column that a card names and the manifest lacks."""
+    """Raise CardError listing every column that the card names and the manifest lacks."""
     have = {column for clip in corpus.clips for column in clip.groups} | {f"{column}_group" for column in card.bands}
     faults = Faults()
     for keys, column in card.columns:
@@ -86,7 +87,7 @@ def check_columns(source: CardSource, card: CorpusCard, corpus: Corpus) -> None:
 def _carded(source: CardSource, card: CorpusCard, manifest: Path) -> Corpus:
     if card.perturb:
         raise UserError(
-            f"{source.path}: its card changes the sound: make the corpus with `vibe-harness corpus prepare "
+            f"{source.path}: the card changes the audio: make the corpus with `vibe-harness corpus prepare "
             f"{source.path}`, then name it with --corpus {card.corpus}"
         )
     corpus = load_manifest(manifest, card.corpus, card.distinct_speakers)

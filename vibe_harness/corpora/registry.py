@@ -20,7 +20,7 @@ AUDIO_SUFFIXES = (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aiff", ".a
 
 
 def corpus_manifests() -> dict[str, Path]:
-    """Name -> manifest of every corpus at hand; see `first_claims` for names that stand twice."""
+    """Name -> manifest, for all corpora found; see `first_claims` for repeated names."""
 
     def manifests(root: Path) -> Iterator[tuple[str, Path]]:
         for folder in sorted(root.iterdir()) if root.is_dir() else ():
@@ -30,9 +30,9 @@ def corpus_manifests() -> dict[str, Path]:
 
 
 def find_manifest(name_or_path: str) -> Path:
-    """The manifest of the corpus of that name, or that manifest itself, or the one in that folder.
+    """Find a manifest by the corpus's name, the manifest's own path, or the folder that holds it.
 
-    Raises UserError, with what was looked for, where there is none.
+    Raises UserError, with what was looked for, if there is none.
     """
     path = Path(name_or_path)
     if path.suffix.lower() in SUFFIXES:
@@ -65,9 +65,7 @@ def find_manifest(name_or_path: str) -> Path:
 
 
 def find_corpus(name_or_path: str) -> Corpus:
-    """The corpus of that name, or of that manifest file, or of the folder that holds one, with what a card beside the
-    manifest says; or of a card that names its manifest. See `find_manifest`.
-    """
+    """Load a corpus by name, manifest, folder or card; a card beside the manifest applies. See `find_manifest`."""
     path = Path(name_or_path)
     if path.suffix.lower() in CARD_SUFFIXES:
         return load_by_card(path)
@@ -75,7 +73,7 @@ def find_corpus(name_or_path: str) -> Corpus:
 
 
 def find_audio(name_or_path: str) -> Corpus:
-    """What there is to check: the corpus of `find_corpus`, or a folder of audio files that has no manifest."""
+    """Load audio to check: a corpus as in `find_corpus`, or a folder of audio files without a manifest."""
     folder = Path(name_or_path)
     if folder.is_dir() and not any((folder / file).is_file() for file in MANIFESTS):
         return _folder_as_corpus(folder)
@@ -83,9 +81,9 @@ def find_audio(name_or_path: str) -> Corpus:
 
 
 def _folder_as_corpus(folder: Path) -> Corpus:
-    """Every audio file below a folder: a corpus without groups, whose speakers are not known.
+    """Every audio file below a folder, as a corpus without groups or known speakers.
 
-    Raises UserError where there is no file with the name of an audio file.
+    Raises UserError if no file has the extension of an audio file.
     """
     clips = tuple(
         Clip(f"{folder.name}/{path.relative_to(folder).as_posix()}", path.relative_to(folder).as_posix(), "unknown", {})

@@ -1,4 +1,4 @@
-"""The groups of a dimension, and a smaller set of clips drawn evenly over them."""
+"""The groups of a dimension, and drawing clips evenly from them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ Drawn = TypeVar("Drawn")
 
 
 def check_dimension(dimension: str, columns: Collection[str], of: str) -> None:
-    """Raise UserError for a dimension with a column that is not among the `columns` of a corpus or run, told by `of`,
-    or that crosses a column with itself."""
+    """Raise UserError if a dimension names a column that is not in `columns`, or crosses a column with itself.
+
+    of: what has the columns, for the message: "the run".
+    """
     parts = parts_of(dimension)
     for name in parts:
         if name not in columns:
@@ -28,9 +30,9 @@ def check_dimension(dimension: str, columns: Collection[str], of: str) -> None:
 
 
 def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
-    """Group -> its clips, in order of first appearance. Clips without the dimension are in no group.
+    """Group -> its clips, in order of first appearance. Clips without a value in the dimension are left out.
 
-    Raises UserError where no clip has the dimension, and as `check_groups_apart` does.
+    Raises UserError if no clip has the dimension, and as `check_groups_apart` does.
     """
     groups: dict[str, list[Clip]] = defaultdict(list)
     for clip in clips:
@@ -45,17 +47,17 @@ def groups_of(clips: Sequence[Clip], dimension: str) -> dict[str, list[Clip]]:
 
 
 def words_of(clips: Sequence[Clip], dimension: str) -> list[tuple[str, ...]]:
-    """The groups of a dimension, each by its words in the dimension's columns, in order of first appearance."""
+    """The groups of a dimension, each as its values in the dimension's columns, in order of first appearance."""
     found = (tuple(clip.groups.get(name, "") for name in parts_of(dimension)) for clip in clips)
     return list(dict.fromkeys(words for words in found if all(words)))
 
 
 def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], seed: int) -> list[Clip]:
-    """`limit` clips, drawn evenly over the groups and, within a group, over its speakers; in the manifest's order.
+    """Draw `limit` clips evenly over the groups and, within a group, over its speakers; in manifest order.
 
-    With several dimensions the groups are their combinations; a clip that lacks one counts as a group of its own
-    there. A larger limit of the same seed draws the same clips and more. All clips where there are no more than
-    `limit`. Raises UserError for a limit below 1 and for a dimension that no clip has.
+    With several dimensions, clips are drawn over all combinations of their groups; a missing value counts as a group.
+    With the same seed, a larger limit draws the same clips and more. Returns all clips if there are at most `limit`.
+    Raises UserError for a limit below 1 and for a dimension that no clip has.
     """
     if limit < 1:
         raise UserError(f"a limit of {limit} clips draws nothing: give 1 or more")
@@ -74,6 +76,6 @@ def draw_clips(clips: Sequence[Clip], limit: int, dimensions: Sequence[str], see
 
 
 def in_turn(queues: Sequence[Sequence[Drawn]]) -> list[Drawn]:
-    """One of each queue, then the next of each, until all are empty."""
+    """The first item of each queue, then the second of each, until all are empty."""
     longest = max(map(len, queues), default=0)
     return [queue[turn] for turn in range(longest) for queue in queues if turn < len(queue)]

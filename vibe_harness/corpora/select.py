@@ -1,4 +1,4 @@
-"""Which clips of a corpus are taken, as its card says; what falls is kept with the reason."""
+"""Selecting the clips of a corpus as its card says. Clips that are left out are returned with the reason."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Kept = tuple[list[Clip], list[LeftOut]]
 
 
 def add_bands(clips: Sequence[Clip], bands: Mapping[str, Sequence[int] | Mapping[str, Sequence[int]]]) -> list[Clip]:
-    """The clips with a further group for each banded column: age 34 of bands [30, 50] -> age_group "30 to 49".
+    """Add a group for each column with bands: age 34 with the bands [30, 50] gets age_group "30 to 49".
 
-    A number counts by its whole part, as ages do: 29.5 is 29. One in no band has no group there, as one that is not
-    known has not. Raises UserError for words where a number is needed.
+    Numbers are rounded down, as ages are: 29.5 counts as 29. A number outside all bands, or a missing one, gets no
+    group. Raises UserError for a cell that is not a number.
     """
     done = list(clips)
     for column, wanted in bands.items():
         band_of = _named_band(wanted) if isinstance(wanted, Mapping) else _band_from(wanted)
         for index, clip in enumerate(done):
-            word = clip.groups.get(column, "")
+            cell = clip.groups.get(column, "")
             try:
-                number = float(word)
+                number = float(cell)
             except ValueError:
-                if word and not is_placeholder(word):
-                    raise UserError(f"bands: {clip.file} has the {column} '{word}', which is no number") from None
+                if cell and not is_placeholder(cell):
+                    raise UserError(f"bands: {clip.file} has the {column} '{cell}', which is not a number") from None
                 continue
             band = band_of(number) if math.isfinite(number) else None
             if band is not None:
@@ -58,7 +58,7 @@ def _named_band(bands: Mapping[str, Sequence[int]]) -> Callable[[float], str | N
 
 
 def keep_where(clips: Sequence[Clip], where: Mapping[str, Sequence[str]]) -> Kept:
-    """The clips in the groups named. Raises UserError where no clip has the column, or none is in any of its groups."""
+    """Keep the clips in the listed groups. Raises UserError if no clip has the column or is in any of its groups."""
     kept, left_out = list(clips), []
     for column, groups in where.items():
         there = {clip.groups[column] for clip in clips if column in clip.groups}
@@ -67,15 +67,15 @@ def keep_where(clips: Sequence[Clip], where: Mapping[str, Sequence[str]]) -> Kep
         if there.isdisjoint(groups):
             raise UserError(f"select.where: no clip has the {column} '{groups[0]}'. {did_you_mean(groups[0], there)}")
         kept, fallen = _split(kept, lambda clip, c=column, g=groups: clip.groups.get(c) in g)  # type: ignore[misc]
-        left_out += [LeftOut(clip.file, f"{column} is not asked for", clip.groups.get(column, "")) for clip in fallen]
+        left_out += [LeftOut(clip.file, f"{column} is not selected", clip.groups.get(column, "")) for clip in fallen]
     return kept, left_out
 
 
 def without_duplicates(clips: Sequence[Clip], waveforms: Mapping[str, str]) -> Kept:
-    """Clips whose waveform stands once. waveforms: file -> hash.
+    """Leave out repeated waveforms. waveforms: file -> hash.
 
-    Of copies that agree in speaker, sentence and groups the first stays. Where they disagree all fall: nobody can say
-    which label is right.
+    Of copies with the same speaker, sentence and groups the first is kept. If their labels disagree, all are left out,
+    since any of the labels may be wrong.
     """
     same: dict[str, list[Clip]] = defaultdict(list)
     for clip in clips:
@@ -93,9 +93,9 @@ def without_duplicates(clips: Sequence[Clip], waveforms: Mapping[str, str]) -> K
 
 
 def select(clips: Sequence[Clip], selection: Selection, folder: Path) -> Kept:
-    """What remains of usable clips (`where` has been applied): lexicon, shared sentences, their number, balance.
+    """Apply lexicon, shared sentences, number of sentences and balance, in this order. `where` was applied before.
 
-    folder: of the card, which the word list lies below.
+    folder: of the card; the word list is found below it.
     """
     kept, left_out = list(clips), []
     steps: list[Callable[[list[Clip]], Kept]] = []
@@ -117,26 +117,26 @@ def select(clips: Sequence[Clip], selection: Selection, folder: Path) -> Kept:
 
 
 def without_words(clips: list[Clip], lexicon: Mapping[str, str]) -> Kept:
-    """Clips whose text holds no word of the list. A clip without a text cannot be judged, and falls."""
+    """Keep clips whose text holds no listed word. Clips without a text are left out."""
     words: dict[str, list[str]] = {}
     kept, left_out = [], []
     for clip in clips:
         if clip.text is None:
-            left_out.append(LeftOut(clip.file, "no transcript, so its words cannot be judged"))
+            left_out.append(LeftOut(clip.file, "no transcript to look for listed words in"))
             continue
         if clip.text not in words:
             words[clip.text] = words_found(clip.text, lexicon)
         found = words[clip.text]
         if found:
             topics = sorted({lexicon[word] for word in found})
-            left_out.append(LeftOut(clip.file, f"speaks of {' and '.join(topics)}", ", ".join(found)))
+            left_out.append(LeftOut(clip.file, f"mentions {' and '.join(topics)}", ", ".join(found)))
         else:
             kept.append(clip)
     return kept, left_out
 
 
 def shared_sentences(clips: list[Clip]) -> Kept:
-    """Clips of the sentences that every speaker has."""
+    """Keep clips of the sentences that every speaker has."""
     speakers: dict[str, set[str]] = defaultdict(set)
     for clip in clips:
         speakers[clip.sentence_id or ""].add(clip.speaker)
@@ -147,22 +147,23 @@ def shared_sentences(clips: list[Clip]) -> Kept:
 
 
 def draw_sentences(clips: list[Clip], count: int, seed: int) -> Kept:
-    """Clips of `count` sentences, drawn by the seed; a larger count keeps those of a smaller one."""
+    """Keep clips of `count` sentences drawn with the seed. A larger count keeps those of a smaller one."""
     sentences = {clip.sentence_id for clip in clips if clip.sentence_id}
     if len(sentences) < count:
-        raise UserError(f"select.sentences: {count} asked for, and {len(sentences)} remain: ask for fewer")
+        raise UserError(f"select.sentences: {count} wanted, but only {len(sentences)} remain: write a smaller number")
     drawn = set(sorted(sentences, key=lambda sentence: digest([seed, sentence]))[:count])
     kept, fallen = _split(clips, lambda clip: clip.sentence_id in drawn)
     return kept, [LeftOut(clip.file, "sentence not drawn", clip.sentence_id or "") for clip in fallen]
 
 
 def balanced(clips: list[Clip], balance: Balancing, seed: int) -> Kept:
-    """Clips of as many speakers of each group, within each group of balance.within, speakers drawn by the seed."""
-    column, within = balance.column, balance.within
+    """Keep the same number of speakers in each group, within each group of balance.within, drawn with the seed."""
+    columns = [balance.column, balance.within] if balance.within else [balance.column]
     cells: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for clip in clips:
-        if column in clip.groups and (within is None or within in clip.groups):
-            cells[clip.groups[within] if within else ""][clip.groups[column]].add(clip.speaker)
+        if not _missing(clip, columns):
+            within = clip.groups[balance.within] if balance.within else ""
+            cells[within][clip.groups[balance.column]].add(clip.speaker)
     groups = {group for cell in cells.values() for group in cell}
     drawn: set[str] = set()
     for cell in cells.values():
@@ -173,11 +174,16 @@ def balanced(clips: list[Clip], balance: Balancing, seed: int) -> Kept:
     for clip in clips:
         if clip.speaker in drawn:
             kept.append(clip)
-        elif column not in clip.groups or (within is not None and within not in clip.groups):
-            left_out.append(LeftOut(clip.file, f"no {column if column not in clip.groups else within} stated"))
+        elif missing := _missing(clip, columns):
+            left_out.append(LeftOut(clip.file, f"no {missing[0]} stated"))
         else:
-            left_out.append(LeftOut(clip.file, f"speaker beyond an equal number of each {column}", clip.speaker))
+            why = f"speaker beyond an equal number of each {balance.column}"
+            left_out.append(LeftOut(clip.file, why, clip.speaker))
     return kept, left_out
+
+
+def _missing(clip: Clip, columns: Sequence[str]) -> list[str]:
+    return [column for column in columns if column not in clip.groups]
 
 
 def _split(clips: Sequence[Clip], keep: Callable[[Clip], bool]) -> tuple[list[Clip], list[Clip]]:

@@ -1,4 +1,4 @@
-"""Rows of text cells out of a CSV, JSONL or Parquet file, one by one, each with its place."""
+"""Reading rows of text cells from CSV, JSONL and Parquet files, one at a time, with line numbers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any
 from vibe_harness.cards.text_file import encoding_fault
 from vibe_harness.errors import UserError
 
-ColumnCheck = Callable[[str, list[str]], None]  # place and column names -> raises UserError where they will not do
+ColumnCheck = Callable[[str, list[str]], None]  # place and column names; raises UserError if columns are missing
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row: its line (for Parquet its number, from 1) and its cells, trimmed; an absent cell is left out."""
+    """One row. line: in the file; for Parquet the row number, from 1. cells: trimmed; missing ones are left out."""
 
     line: int
     cells: Mapping[str, str]
 
 
 def read_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
-    """The rows of a table, by the file's extension: .csv, .jsonl (or .ndjson), .parquet.
+    """Read the rows of a table. The extension gives the format: .csv, .jsonl (or .ndjson), .parquet.
 
-    Text is UTF-8, with or without a byte order mark. Raises UserError with file and line for anything malformed.
+    Text is UTF-8, with or without a byte order mark. Raises UserError with file and line if the file is malformed.
     """
     readers = {".csv": _csv_rows, ".jsonl": _jsonl_rows, ".ndjson": _jsonl_rows, ".parquet": _parquet_rows}
     reader = readers.get(path.suffix.lower())
@@ -44,7 +44,7 @@ def read_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
 
 
 def parquet_metadata(path: Path) -> dict[str, str]:
-    """The key-value metadata of a Parquet file, what is not UTF-8 in it as "?". Raises UserError where it is none."""
+    """The key-value metadata of a Parquet file, with "?" for bytes that are not UTF-8. Raises UserError."""
     metadata = _parquet(path).schema_arrow.metadata or {}
     return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in metadata.items()}
 
@@ -73,7 +73,7 @@ def _csv_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
 
 
 def _jsonl_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
-    decoder = json.JSONDecoder(object_pairs_hook=list)  # pairs, so that a name that stands twice is seen
+    decoder = json.JSONDecoder(object_pairs_hook=list)  # pairs, so that repeated names are seen
     seen: list[str] = []
     with path.open(encoding="utf-8-sig") as file:
         for line, text in enumerate(file, start=1):
@@ -97,16 +97,16 @@ def _jsonl_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
 
 
 def _check_names(place: str, names: list[str]) -> None:
-    """Refuse a column that stands twice: one of the two would be lost. Columns without a name are no matter."""
+    """Raise UserError if a named column is repeated, since one of the two would be lost."""
     for name, times in Counter(names).items():
         if name and times > 1:
-            raise UserError(f"{place}: the column '{name}' stands twice: rename or remove one")
+            raise UserError(f"{place}: the column '{name}' is repeated: rename or remove one")
 
 
 def _cell(place: str, column: str, value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
-    if value is None or value != value:  # NaN is how data frames write "nothing"
+    if value is None or value != value:  # data frames write NaN for a missing value
         return ""
     if isinstance(value, bool | int | float):
         return json.dumps(value)
@@ -126,7 +126,7 @@ def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
         columns = []
         for name, column in zip(names, batch.columns, strict=True):
             try:
-                if pa.types.is_floating(column.type):  # NaN is how data frames write "nothing"
+                if pa.types.is_floating(column.type):  # data frames write NaN for a missing value
                     column = pc.if_else(pc.is_nan(column), None, column)
                 columns.append([(cell or "").strip() for cell in pc.cast(column, pa.string()).to_pylist()])
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -137,7 +137,7 @@ def _parquet_rows(path: Path, check_columns: ColumnCheck) -> Iterator[TableRow]:
 
 
 def _batches(path: Path, file: Any) -> Iterator[Any]:
-    """Record batches. Raises UserError where the body is damaged, which is seen only when it is read."""
+    """Record batches. Raises UserError if the data are damaged, which is only found when they are read."""
     import pyarrow as pa
 
     batches = file.iter_batches(batch_size=8192)
@@ -163,7 +163,7 @@ def _parquet(path: Path) -> Any:
 
 
 def require_columns(place: Path | str, have: Iterable[str], need: Iterable[str]) -> None:
-    """Raise UserError that names the columns a table lacks."""
+    """Raise UserError, naming them, if columns are missing."""
     have = list(have)
     lacking = [column for column in need if column not in have]
     if lacking:

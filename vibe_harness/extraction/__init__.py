@@ -1,1 +1,1 @@
-"""From free text to attributes: what a response says, kept raw and canonical side by side."""
+"""Extraction: reading attributes, raw and canonical, from free text."""

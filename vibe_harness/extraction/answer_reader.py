@@ -1,7 +1,7 @@
-"""Reading which option an answer to a choice task settles on: the letter that a person would take, or none.
+"""Reading the letter of the option that an answer to a choice task chooses, as a person would read it.
 
-Nothing is guessed. An answer that commits itself to no single option is read as unknown (it says so: "both", "cannot
-tell") or as unparsed (nothing in it names an option), and neither ever becomes a letter.
+Nothing is guessed. An answer that does not choose exactly one option is read as unknown (it says so: "both", "cannot
+tell") or as unparsed (it names no option); neither ever becomes a letter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from vibe_harness.extraction.choice_clauses import Clauses, LetterClaim, Stance,
 from vibe_harness.records import Option, Reading
 
 VERSION = 2
-SHORTEST_QUOTE = 3  # letters of a folded option text that may be looked for inside a longer answer
+SHORTEST_QUOTE = 3  # shortest folded option text that is searched for inside an answer, in characters
 
 _MARKUP = re.compile(
     r"~~[^~\n]{0,200}~~|\*+|__|`+|\\(?:text|mathrm|mathbf|textbf)(?=\{)|[{}$]|\\(?=\W)|^[^\S\n]{0,8}[#>]+|"
@@ -38,19 +38,20 @@ _CANNOT = (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was read: a label only with the reading `value`."""
+    """A reading. The label is set only with the reading `value`."""
 
     reading: Reading
     label: str | None = None
 
 
 def read_choice(answer: str, options: Sequence[Option]) -> Choice:
-    """The option that an answer settles on.
+    """Find the option that an answer chooses.
 
-    options: as they were offered, in their order; labels are single capital letters. answer: without what the model
-    thought. The last commitment counts ("the answer is C", "I choose (b)", "[[B]]", a line of its own); then the one
-    option that is praised ("B fits best"); then a line that begins with a letter; then the one option whose text is
-    quoted. An option that the answer denies after that is none. Letters come before quoted text.
+    answer: without the model's reasoning. options: as offered, in order; labels are single capital letters.
+
+    In order of precedence: the last statement of a choice ("the answer is C", "I choose (b)", "[[B]]", a line of its
+    own); the only option with a positive verdict ("B fits best"); a line that begins with a letter; the only option
+    whose text is quoted. An option that the answer later rejects is not chosen.
     """
     text = _plain(answer, options)
     labels = "".join(option.label for option in options)
@@ -69,26 +70,22 @@ def read_choice(answer: str, options: Sequence[Option]) -> Choice:
 
 
 def _settled(claims: Sequence[LetterClaim]) -> LetterClaim | None:
-    """The claim that settles the answer; an undecided one where none does, None where nothing is claimed."""
-    for stances in ((Stance.TAKEN,), (Stance.BEST,), (Stance.GOOD,)):
-        undecided = [claim for claim in claims if claim.stance is Stance.UNDECIDED]
-        found = [claim for claim in claims if claim.stance in stances]
-        if not found:
-            continue
-        last = found[-1]
-        if undecided and undecided[-1].place > last.place:
-            return undecided[-1]
-        retracted = any(claim.retracts and claim.label == last.label and claim.place > last.place for claim in claims)
-        good = {claim.label for claim in claims if claim.stance in (Stance.GOOD, Stance.ALSO)}
-        if retracted or (last.stance is Stance.GOOD and len(good) > 1):
-            return LetterClaim(last.place, last.label, Stance.UNDECIDED)
-        return last
-    return next((claim for claim in reversed(claims) if claim.stance is Stance.UNDECIDED), None)
+    """The claim that decides the answer; an undecided one if none does, None if there are no claims."""
+    last_of = {claim.stance: claim for claim in claims}
+    undecided = last_of.get(Stance.UNDECIDED)
+    last = last_of.get(Stance.TAKEN) or last_of.get(Stance.BEST) or last_of.get(Stance.GOOD)
+    if last is None or (undecided and undecided.place > last.place):
+        return undecided
+    retracted = any(claim.retracts and claim.label == last.label and claim.place > last.place for claim in claims)
+    good = {claim.label for claim in claims if claim.stance in (Stance.GOOD, Stance.ALSO)}
+    if retracted or (last.stance is Stance.GOOD and len(good) > 1):
+        return LetterClaim(last.place, last.label, Stance.UNDECIDED)
+    return last
 
 
 def _plain(answer: str, options: Sequence[Option]) -> str:
-    """The answer without markup and extra blanks, letters and quotation marks in plain forms, "the second option" as
-    its letter."""
+    """The answer without markup and extra spaces, with plain letters and quotation marks, and with letters for ordinals
+    ("the second option")."""
     text = unicodedata.normalize("NFKC", answer).translate(_QUOTES)
     text = _MARKUP.sub("", _BOXED.sub("[[", text)).replace("_", " ")
     lines = (_REPEATED.sub(r"\1", " ".join(line.split())) for line in text.splitlines())
@@ -102,18 +99,18 @@ def _plain(answer: str, options: Sequence[Option]) -> str:
 
 
 def _without_option_letters(text: str, options: Sequence[Option]) -> str:
-    """The text with each option's words blanked where they hold what looks like a letter ("Vitamin C")."""
+    """The text with option texts blanked that contain something like a letter ("Vitamin C")."""
     labels = "".join(option.label for option in options)
     for option in options:
-        words = option.text.strip()
-        if len(words) >= SHORTEST_QUOTE and letters(labels).search(words):
-            text = re.sub(re.escape(words), lambda found: "·" * len(found[0]), text, flags=re.IGNORECASE)
+        quote = option.text.strip()
+        if len(quote) >= SHORTEST_QUOTE and letters(labels).search(quote):
+            text = re.sub(re.escape(quote), lambda found: "·" * len(found[0]), text, flags=re.IGNORECASE)
     return text
 
 
 def _headed(clauses: Clauses, labels: str, claims: Sequence[LetterClaim]) -> str | None:
-    """The letter of a line that begins with one, where all such lines name the same: a list names several. A letter
-    that is denied there is not counted."""
+    """The letter that lines begin with, if all such lines have the same one (a list has several). Rejected letters do
+    not count."""
     found: set[str] = set()
     denied = {claim.place: claim.label for claim in claims}
     heading, listed = _heading(labels)
@@ -126,7 +123,7 @@ def _headed(clauses: Clauses, labels: str, claims: Sequence[LetterClaim]) -> str
 
 
 def _quoted(text: str, options: Sequence[Option]) -> str | None:
-    """The one option whose text the answer gives: as a whole, or where it commits itself, or as its last line."""
+    """The only option whose text is quoted: as the whole answer, in its statement of a choice, or as its last line."""
     by_text = {fold(option.text): option.label for option in options}
     whole = fold(text)
     if whole in by_text:
@@ -141,8 +138,8 @@ def _quoted(text: str, options: Sequence[Option]) -> str | None:
 
 
 def _named(sentences: Sequence[str], by_text: dict[str, str]) -> set[str]:
-    """Labels of the options whose text some sentences hold and do not deny, those inside a longer one's text left
-    out."""
+    """Labels of the options whose text is in some sentences and is not rejected there. A text that is part of a longer
+    option's text does not count."""
     said = [f" {fold(sentence)} " for sentence in sentences]
     whole = f" {' '.join(' '.join(said).split())} "
     held = [text for text in by_text if len(text) >= SHORTEST_QUOTE and f" {text} " in whole]
@@ -151,7 +148,7 @@ def _named(sentences: Sequence[str], by_text: dict[str, str]) -> set[str]:
 
 
 def _denied(said: str, text: str) -> bool:
-    """Whether a sentence, folded, denies the option whose text it holds."""
+    """Whether a folded sentence rejects the option whose text it contains."""
     at = said.find(f" {text} ")
     if at < 0:
         return False
@@ -187,7 +184,7 @@ def _declines() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _ordinals() -> re.Pattern[str]:
-    """ "the second option", and the same without "the" where a line begins."""
+    """Matches "the second option", also without "the" at the beginning of a line."""
     nouns = r"option|answer|choice|letter|continuation|sentence|ending|completion|statement|one"
     place = "|".join([*_ORDINALS, "last"])
     return re.compile(rf"(?:\bthe |^)(?P<place>{place}) (?:{nouns})\b", re.IGNORECASE | re.MULTILINE)
@@ -195,7 +192,7 @@ def _ordinals() -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _heading(labels: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A line that begins with a letter as an answer does, and a letter as in a list."""
+    """Patterns of a line that begins with a letter, and of a letter in a list."""
     either = f"(?P<label>[{labels}{labels.lower()}])"
     heading = re.compile(
         rf"(?:[-•]\s?)?(?:(?i:{words()['nouns']})\.?\s)?[(\[\"'<]{{0,3}}{either}"

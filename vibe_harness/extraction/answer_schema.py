@@ -12,11 +12,11 @@ UNCLEAR = "unclear"
 
 
 def answer_schema(attributes: Mapping[str, Attribute]) -> dict[str, Any]:
-    """The schema: `refused` first, then every attribute in the card's order, all required, nothing else allowed.
+    """The schema: `refused`, then every attribute in the card's order. All are required, others are not allowed.
 
-    A closed value is one of the card's, "unclear" or null; an open one a string or null; an attribute that takes
-    several values a list of at most that many, empty for none. Strings have no `maxLength`, which strict mode does not
-    document: the answer's token limit bounds them.
+    A closed attribute is one of the card's values, "unclear" or null; an open one is a string or null; an attribute
+    with several values is a list, empty for none. Strings have no `maxLength`, which strict mode does not document; the
+    token limit bounds them.
     """
     return {
         "type": "object",

@@ -1,4 +1,4 @@
-"""From a value as the extractor wrote it to the one name that every spelling of it is counted under."""
+"""Canonical values: one name for all spellings of a value."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import Attribute
 from vibe_harness.cards.spelling import fold
 
-# Between 0 and 100. Real pairs that mean different things reach it (meditation, mediation: 94.7; ethnologist,
+# Similarity, 0 to 100. Some pairs with different meanings reach it (meditation, mediation: 94.7; ethnologist,
 # ethologist: 95.2; astronomy, gastronomy: 94.7), so it never decides alone: see `alike`.
 NEAR = 94.0
 
 
 class Canonicaliser:
-    """Canonical values of one attribute, from the card alone: a value means the same in every run.
+    """Canonical values of one attribute. They depend on the card only, so a value means the same in every run.
 
-    A raw value is folded (case, spacing, punctuation, number), then looked up among the card's values and aliases,
-    then among near spellings of those ("archeologist" where the card has "archaeologist"). What is found is called as
-    the card writes it. What is not found keeps its folded form where the attribute is open, and is no value where it
-    is closed.
+    A raw value is folded (case, spacing, punctuation, plural), then looked up among the card's values and aliases, then
+    among similar spellings of those ("archeologist" for "archaeologist"). A match takes the card's spelling. Without a
+    match, the value of an open attribute is its folded form, and a closed attribute has no value.
     """
 
     def __init__(self, attribute: Attribute, aliases: Mapping[str, str]) -> None:
@@ -37,7 +36,7 @@ class Canonicaliser:
         return fold(raw) in self._known
 
     def _canonical(self, raw: str) -> str | None:
-        """The canonical value, or None where `raw` is no value: without letters, or not on the closed list."""
+        """The canonical value, or None if `raw` is not a value: it has no letters, or is not on the closed list."""
         folded = fold(raw)
         found = self._known.get(folded) or self._near(folded)
         return found if found or self.closed else folded or None
@@ -48,7 +47,7 @@ class Canonicaliser:
         return found.pop() if len(found) == 1 else None
 
     def canonical_values(self, raw: Iterable[str]) -> tuple[str, ...]:
-        """The canonical values, each once, in the order given. Those that are no value are left out."""
+        """The canonical values, each once, in the given order. Raw texts that are not values are left out."""
         values = (self.canonical(item) for item in raw)
         return tuple(dict.fromkeys(value for value in values if value is not None))
 
@@ -61,12 +60,12 @@ def canonicalisers(task: Task) -> Mapping[str, Canonicaliser]:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two folded spellings count as one: near, and different in vowels, doubled letters and blanks only."""
+    """Whether two folded spellings count as one: similar, and different in vowels, doubled letters and spaces only."""
     return fuzz.ratio(one, other) >= NEAR and _consonants(one) == _consonants(other)
 
 
 def _consonants(text: str) -> str:
-    """The first letter and the consonants, a letter right after itself once: "counsellor" -> "cnslr"."""
+    """The first letter and the consonants, without doubled letters: "counsellor" -> "cnslr"."""
     letters = text.replace(" ", "")
     singles = [char for index, char in enumerate(letters) if index == 0 or char != letters[index - 1]]
     return "".join(char for index, char in enumerate(singles) if index == 0 or char not in "aeiou")

@@ -1,7 +1,7 @@
-"""What an answer says of the letters in it: which it takes, praises, denies, or cannot decide between.
+"""What an answer says about each letter in it: chosen, good, rejected, or undecided.
 
-Every letter is judged in its own clause, by a bounded stretch of text on either side of it, so that the time taken
-grows with the length of an answer and no faster. The words are those of `choice_words.yaml`.
+Each letter is judged by its own clause, within a bounded distance on either side, so that the time is linear in the
+length of the answer. The phrases are those of `choice_words.yaml`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib import resources
 
 import yaml
 
-REACH = 100  # characters on either side of a letter that can tell what is said of it
+REACH = 100  # characters on either side of a letter that are searched for what is said about it
 _CLOSERS = r"[\s)\]\"'>.:]*"
 _ASIDE = re.compile(
     r"(?:[)\]\"'>]*\s*(?:\"[^\"\n]{0,300}\"|\([^)\n]{0,300}\)|,\s*(?:however|though|too|on the other hand|in contrast|"
@@ -26,7 +26,7 @@ _ASIDE = re.compile(
 
 
 class Stance(Enum):
-    """What a clause says of a letter."""
+    """What a clause says about a letter."""
 
     TAKEN = "taken"  # "the answer is B", "I choose B", a line of its own
     BEST = "best"  # "B fits best"
@@ -38,8 +38,8 @@ class Stance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LetterClaim:
-    """place: of the letter in the text, in characters. retracts: a denial that also undoes what was said before, as "B
-    is wrong" does and "B is less stereotypical" does not."""
+    """What is said about one letter. place: its offset in the text, in characters. retracts: whether a rejection also
+    withdraws earlier statements, as "B is wrong" does and "B is less stereotypical" does not."""
 
     place: int
     label: str
@@ -49,9 +49,9 @@ class LetterClaim:
 
 @lru_cache(maxsize=1)
 def words() -> dict[str, str]:
-    """Kind of word -> a pattern of all its phrases, in all languages, the longest first."""
+    """Kind of phrase -> a pattern of all its phrases in all languages, longest first."""
     text = resources.files("vibe_harness.extraction").joinpath("choice_words.yaml").read_text(encoding="utf-8")
-    kinds: dict[str, dict[str, list[str]]] = yaml.load(text, Loader=yaml.BaseLoader)  # "no" and "true" are words
+    kinds: dict[str, dict[str, list[str]]] = yaml.load(text, Loader=yaml.BaseLoader)  # "no" and "true" are text
     kinds["nouns"] = {
         language: kinds["answers"][language] + kinds["options"][language] for language in kinds["answers"]
     }
@@ -62,9 +62,9 @@ def words() -> dict[str, str]:
 
 
 def _any(phrases: Iterable[str]) -> str:
-    """A pattern for one of some phrases, whole words only; scripts without blanks between words have no such bounds.
+    """A pattern that matches any of some phrases, as whole words where the script has spaces between words.
 
-    Phrases that begin alike stand together, and a first character that is a plain literal is passed over quickly.
+    Phrases are grouped by their first character, so that the regex engine skips quickly.
     """
     kinds: dict[tuple[bool, bool], dict[str, list[str]]] = {}
     for phrase in sorted(set(phrases), key=lambda one: (-len(one), one)):
@@ -84,7 +84,7 @@ def _spaced(char: str) -> bool:
 
 
 def lowered(text: str) -> str:
-    """The text in small letters, each character in its place."""
+    """The text in lower case, with every character at the same offset."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
@@ -105,7 +105,7 @@ _COUNTED = (
 
 
 class _Rules:
-    """The patterns that do not depend on the labels, made once."""
+    """The patterns that do not depend on the labels, compiled once."""
 
     def __init__(self) -> None:
         word = words()
@@ -159,13 +159,13 @@ class _Rules:
 
 @lru_cache(maxsize=1)
 def rules() -> _Rules:
-    """The patterns, made when first needed."""
+    """The patterns, compiled on first use."""
     return _Rules()
 
 
 @lru_cache(maxsize=64)
 def letters(labels: str) -> re.Pattern[str]:
-    """A letter as a word of its own; a small one where a mark or the end follows, since "a" is an article."""
+    """A pattern for a letter as a word; in lower case only before punctuation or the end, since "a" is an article."""
     before = r"(?<![A-Za-z0-9À-ɏ_-])(?<![A-Za-zÀ-ɏ]')"
     after = r"(?![A-Za-z0-9À-ɏ_+]|['-][A-Za-z])"
     small = rf"[{labels.lower()}](?=\s*[\])\"'<.:,;!。、]|\s*$|\s*\n|\s+(?:is|seems|fits|was)\b)"
@@ -174,10 +174,10 @@ def letters(labels: str) -> re.Pattern[str]:
 
 @dataclass(slots=True)
 class _Named:
-    """Letters that are named as one ("A and B"), from the first to behind the last."""
+    """Letters that are named together ("A and B")."""
 
-    letters: list[tuple[int, str]]  # place, label
-    small: bool  # one of them is a small letter
+    letters: list[tuple[int, str]]  # offset, label
+    small: bool  # one of them is in lower case
 
     @property
     def start(self) -> int:
@@ -189,15 +189,15 @@ class _Named:
 
     @property
     def several(self) -> bool:
-        """Whether they are of more than one option."""
+        """Whether they name more than one option."""
         return any(label != self.letters[0][1] for _, label in self.letters)
 
 
 class Clauses:
-    """An answer's letters, each with its clause."""
+    """The letters of an answer, with their clauses."""
 
     def __init__(self, text: str, labels: str) -> None:
-        """text: without markup. labels: those offered, capital letters."""
+        """text: without markup. labels: of the offered options, capital letters."""
         self.text = text
         self._low = lowered(text)
         self._labels = labels
@@ -215,7 +215,7 @@ class Clauses:
         }
 
     def _count(self, kind: str, start: int, end: int) -> int:
-        """How many words of a kind stand wholly between two places."""
+        """Number of phrases of a kind that lie entirely between two offsets."""
         spans = self._spans[kind]
         first = bisect_left(spans, (start, 0))
         found = 0
@@ -225,7 +225,7 @@ class Clauses:
 
     @cached_property
     def named(self) -> list[_Named]:
-        """Letters in order, those that are named as one together."""
+        """The letters in order; those named together are one item."""
         found: list[_Named] = []
         for match in letters(self._labels).finditer(self.text):
             letter, last = (match.start(), match[0].upper()), found[-1] if found else None
@@ -237,7 +237,7 @@ class Clauses:
         return found
 
     def claims(self) -> list[LetterClaim]:
-        """What is said of each letter, in the order of the text; a letter of which nothing is said has no claim."""
+        """What is said about each letter, in the order of the text. A letter without a statement has no claim."""
         found: list[LetterClaim] = []
         for number, named in enumerate(self.named):
             following = self.named[number + 1].start if number + 1 < len(self.named) else len(self.text)
@@ -252,7 +252,7 @@ class Clauses:
         return found
 
     def _joined(self, last: _Named, match: re.Match[str]) -> bool:
-        """Whether a letter is named as one with those before it. After a comma alone, one with a verdict is not."""
+        """Whether a letter is named together with those before it; not one with its own verdict after only a comma."""
         if not self._rules.joined.fullmatch(self._low, last.end, match.start()):
             return False
         if self.text[last.end : match.start()].strip(" )]\"'.") != ",":
@@ -260,7 +260,7 @@ class Clauses:
         return not self._rules.verdict.match(self._low, match.end(), match.end() + REACH)
 
     def _stance(self, named: _Named, following: int, denied: bool) -> Stance | None:
-        """following: where the next letters begin. denied: a letter shortly before was denied."""
+        """following: offset of the next letters. denied: whether a letter shortly before was rejected."""
         rules, low, place = self._rules, self._low, named.start
         if rules.marked.search(low, max(0, place - 30), place):
             return Stance.TAKEN
@@ -286,7 +286,7 @@ class Clauses:
         return self._count("turns", max(sentence, named.start - 40), named.start) > 0 or self._cued(named, start)
 
     def _scope(self, place: int) -> tuple[int, int]:
-        """Where the sentence of a letter begins, and what ahead of the letter can tell of it."""
+        """Offsets of the letter's sentence and of the text before the letter that is searched."""
         sentence, clause = self._starts(place)
         start = max(clause, place - REACH)
         colon = self._low.rfind(":", start, place) + 1
@@ -295,7 +295,7 @@ class Clauses:
         return sentence, start
 
     def _praise(self, named: _Named, verdict: Stance | None, denied: bool) -> Stance | None:
-        """A verdict, where the letter is the subject of its clause; "B does" where another letter was denied."""
+        """A verdict, if the letter is the subject of its clause; also "B does" after another letter was rejected."""
         rules, low, place = self._rules, self._low, named.start
         sentence, start = self._scope(place)
         before = low[start:place]
@@ -309,13 +309,13 @@ class Clauses:
         return Stance.TAKEN if turned and verdict in (Stance.BEST, Stance.GOOD) else verdict
 
     def _cued(self, named: _Named, start: int) -> bool:
-        """Whether words that take a letter stand right before it."""
+        """Whether a phrase that states a choice is right before the letter."""
         if named.letters[-1][1] == "A" and re.match(r" [A-Z]{2,}", self.text[named.end : named.end + 4]):
-            return False  # an article among capitals: THE ANSWER IS A CITY
+            return False  # an article in capitals: THE ANSWER IS A CITY
         return self._rules.cue.search(self._low, start, named.start) is not None
 
     def _verdict(self, named: _Named, following: int) -> Stance | None:
-        """What the rest of the clause says of a letter."""
+        """What the rest of the clause says about the letter."""
         rules, low, start = self._rules, self._low, named.end
         if aside := _ASIDE.match(low, start):
             start = aside.end()
@@ -340,13 +340,13 @@ class Clauses:
         return Stance.GOOD
 
     def _first(self, kind: str, start: int, end: int) -> int | None:
-        """Where the first word of a kind begins that stands wholly between two places."""
+        """Offset of the first phrase of a kind that lies entirely between two offsets."""
         spans = self._spans[kind]
         number = bisect_left(spans, (start, 0))
         return spans[number][0] if number < len(spans) and spans[number][1] <= end else None
 
     def _stands_alone(self, named: _Named) -> bool:
-        """Whether a letter is a line or the last sentence of one, or follows "so" or an introduction at its end."""
+        """Whether the letter is a whole line or its last sentence, or ends one after "so" or an introduction."""
         rules, low, place = self._rules, self._low, named.start
         sentence, clause = self._starts(place)
         line = max(low.rfind("\n", max(0, place - REACH), place) + 1, place - REACH, 0)
@@ -360,12 +360,12 @@ class Clauses:
         return bool(introduced) and clause > sentence and not low[clause:place].strip(" \"'([<")
 
     def _follows_a_letter(self, named: _Named) -> bool:
-        """Whether another letter stands right before it on its line, as in a list ("A. B. C. D.")."""
+        """Whether another letter is right before it in its line, as in a list ("A. B. C. D.")."""
         before = self.text[max(0, named.start - 5) : named.start].rpartition("\n")[2]
         return letters(self._labels).search(before) is not None
 
     def _starts(self, place: int) -> tuple[int, int]:
-        """Where the sentence and the clause begin in which a place lies."""
+        """Offsets of the sentence and the clause that contain an offset."""
         number = bisect_right(self._sentence_starts, place - 1)
         sentence = self._sentences[number - 1][1] if number else 0
         number = bisect_right(self._clause_starts, place - 1)
@@ -385,14 +385,14 @@ class Clauses:
 
 
 def _mark(match: re.Match[str]) -> tuple[int, int]:
-    """Where one clause ends and the next begins: around a mark, before a word, and behind one of Korean, whose words of
-    this kind end a clause."""
+    """Where one clause ends and the next begins: around punctuation, before a conjunction, and after a Korean one,
+    since those end a clause."""
     if match[0].strip()[:1] in ",、;-–—":
         return match.span()
     return (match.end(), match.end()) if match[0][0] >= "\uac00" else (match.start(), match.start())
 
 
 def _opened(text: str, place: int) -> int:
-    """The place behind the blanks and opening marks at a place."""
+    """The offset after spaces and opening punctuation at an offset."""
     match = re.compile(r"[\s\"'(\[]{0,5}").match(text, place)
     return match.end() if match else place

@@ -1,4 +1,4 @@
-"""An extractor that is a model: any backend that takes text and follows a JSON Schema."""
+"""Extraction by a model, with any backend that takes text and follows a JSON Schema."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _UNREADABLE = {
 
 
 class ModelExtractor:
-    """Asks a model to fill in each response's attributes, greedily and constrained to the task's schema.
+    """Asks a model for the attributes of each response, with greedy decoding constrained to the task's schema.
 
-    A model that cannot be constrained is asked once more where its answer cannot be read, and told what is wrong.
+    If the model cannot be constrained, an answer that cannot be parsed is requested once more, with the error.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class ModelExtractor:
         opener: Opener = open_backend,
         budget: Budget | None = None,
     ) -> None:
-        """Open the model's engine, as `opener` does.
+        """Open the model's engine with `opener`.
 
-        budget: what is left of the run's; its limit of requests is not the extractor's. Raises UserError or EngineError
-        where the engine does not start, and EngineError where it does not follow a schema that it should follow.
+        budget: the rest of the run's budget; its limit of requests does not apply here. Raises UserError or EngineError
+        if the engine does not start, and EngineError if it does not follow the schema although the card says so.
         """
         self._card = card
         self._budget = replace(budget or Budget(), max_requests=None, prices=card.prices)
@@ -63,9 +63,9 @@ class ModelExtractor:
         try:
             if self._constrained and not constrains(self._backend):
                 raise EngineError(
-                    f"the extractor '{card.model}' does not follow the JSON Schema that it is given, which its server "
-                    "may ignore: set structured_output: none in the args of its card, and answers are read as they "
-                    "come and asked for once more where they cannot be"
+                    f"the extractor '{card.model}' does not follow the JSON Schema of a request; its server may ignore "
+                    "schemas: set structured_output: none in the args of its card, and answers that cannot be parsed "
+                    "are requested once more"
                 )
         except BaseException:
             self._backend.close()
@@ -73,7 +73,7 @@ class ModelExtractor:
 
     @staticmethod
     def identity(card: ModelCard) -> Mapping[str, Any]:
-        """What can change a reading, as plain data."""
+        """Everything that can change a reading, as plain data."""
         words = digest([*sorted(unknown_words()), _REPAIR])
         return {"model": card.identity(), "unknown_words": words}
 
@@ -83,7 +83,7 @@ class ModelExtractor:
 
     def extract(self, responses: Iterable[tuple[Task, Response]]) -> Iterator[Extraction]:
         source = iter(responses)
-        asked: dict[str, _Asked] = {}  # only what is under way: the engine takes requests as it has room
+        asked: dict[str, _Asked] = {}  # only requests under way: the engine takes more as it has room
         again: deque[_Asked] = deque()
         more = True
 
@@ -103,14 +103,14 @@ class ModelExtractor:
 
         def answers() -> Iterator[Response]:
             yield from enforce_limits(self._backend, requests(), self._budget)
-            if again:  # what turned out unreadable once no more was drawn
+            if again:  # answers that could not be parsed after the last request was taken
                 yield from enforce_limits(self._backend, requests(), self._budget)
 
         for answer in answers():
             if answer.request not in asked:
-                raise EngineError(f"the extractor '{self._card.model}' answered {answer.request}, which is not asked")
+                raise EngineError(f"the extractor '{self._card.model}' answered an unknown request, {answer.request}")
             one = asked.pop(answer.request)
-            read = _read(one, answer)
+            read = replace(_read(one, answer), served_model=answer.served_model)
             if not self._constrained and one.first is None and _is_unread(read):
                 again.append(replace(one, first=read))
             else:
@@ -129,7 +129,7 @@ class ModelExtractor:
             bad = first.text.replace("<|", "< |")
             prompt += _REPAIR.format(error=first.error, answer=bad, schema=json.dumps(schema, ensure_ascii=False))
         generation = Generation(max_tokens=task.card.extraction.max_tokens, temperature=0.0)
-        # The response's own id keeps two equal texts apart: each is one request with one answer.
+        # With the response's id, equal texts are separate requests.
         parts = [self._card.identity(), prompt, schema, generation.max_tokens, generation.temperature, response.request]
         return Request(
             id=digest(parts),
@@ -146,7 +146,7 @@ class ModelExtractor:
 class _Asked:
     task: Task
     response: Response
-    first: Extraction | None = None  # what could not be read of the first answer, where this is the second try
+    first: Extraction | None = None  # the first try, which could not be parsed; None in the first try
 
 
 def _read(one: _Asked, answer: Response) -> Extraction:

@@ -1,10 +1,10 @@
-"""From a response and what an extractor read in it to one observation an attribute."""
+"""Observations: what one response says, one per attribute."""
 
 from __future__ import annotations
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
-from vibe_harness.extraction.canonical import canonicalisers
+from vibe_harness.extraction.canonical import Canonicaliser, canonicalisers
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
 
@@ -12,10 +12,10 @@ from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading
 def observations(
     task: Task, variant: str, clip: Clip, response: Response, extraction: Extraction | None
 ) -> list[Observation]:
-    """What one response says: one observation for each attribute of the task, in the card's order.
+    """Make one observation for each attribute of the task, in the card's order.
 
-    extraction: what was read in the response; None where there was no text to read. Only a response with text (ok or
-    truncated) has values. Where such a response has no extraction yet, its readings are errors: still to be made.
+    extraction: of the response; None if there was no text to read. Only responses with text (ok or truncated) have
+    values. If such a response has no extraction yet, the readings are errors, to be extracted later.
     """
     outcome = response.outcome
     answer = digest(response.text, 16) if response.text else None
@@ -33,14 +33,9 @@ def observations(
         elif read is None:
             reading = Reading.NONE if response.thought and not response.text else Reading.ERROR
         else:
-            reading = read.readings.get(attribute, Reading.ERROR if read.error else Reading.UNPARSED)
-            if reading is Reading.VALUE:
-                raw = read.raw.get(attribute, ())
-                values = canonicaliser.canonical_values(raw)
-                if not values or None in map(canonicaliser.canonical, raw):  # read by rules, or under an older card
-                    reading, raw, values = Reading.UNPARSED, (), ()
-                else:  # a letter stands in raw, what it meant in that order is the value
-                    values = kind_of(task.card).meaning(task.card, variant, values)
+            reading, raw, values = _values_read(read, attribute, canonicaliser)
+            if values:  # raw keeps the letter of an option
+                values = kind_of(task.card).meaning(task.card, variant, values)
         found.append(
             Observation(
                 response.request,
@@ -58,3 +53,17 @@ def observations(
             )
         )
     return found
+
+
+def _values_read(
+    read: Extraction, attribute: str, canonicaliser: Canonicaliser
+) -> tuple[Reading, tuple[str, ...], tuple[str, ...]]:
+    """The reading of an attribute, with raw and canonical values; both are empty unless it is Reading.VALUE."""
+    reading = read.readings.get(attribute, Reading.ERROR if read.error else Reading.UNPARSED)
+    if reading is not Reading.VALUE:
+        return reading, (), ()
+    raw = read.raw.get(attribute, ())
+    values = canonicaliser.canonical_values(raw)
+    if not values or None in map(canonicaliser.canonical, raw):  # read by rules, or under an older card
+        return Reading.UNPARSED, (), ()
+    return reading, raw, values

@@ -1,4 +1,4 @@
-"""Opening an extractor by its name: a registered one, or a text model by its card."""
+"""Opening an extractor by name: a registered one, or a text model by its card."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vibe_harness.backends.guards import Budget
-from vibe_harness.backends.protocol import Opener, check_options, open_backend
+from vibe_harness.backends.protocol import Opener, check_options, open_backend, pinned
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
@@ -22,26 +22,25 @@ def open_extractor(
     opener: Opener = open_backend,
     budget: Budget | None = None,
 ) -> Extractor:
-    """The extractor of that name, ready to read responses to these tasks. Closed by whoever opened it.
+    """Open an extractor for responses to these tasks. The caller closes it.
 
-    name: a registered extractor, a model card's name, or a model card's file. budget: what an extractor model with
-    prices on its card may still spend. Raises what `find_extractor` raises, and EngineError where the model's engine
-    does not start.
+    name: of a registered extractor or a model card, or a model card's file. budget: what a model with prices on its
+    card may still spend. Raises as `find_extractor` does, and EngineError if the model's engine does not start.
     """
     card = find_extractor(name, index)
     return EXTRACTORS.get(name)(tasks) if card is None else ModelExtractor(card, tasks, opener, budget)
 
 
 def extractor_identity(name: str, index: CardIndex) -> Mapping[str, Any]:
-    """What can change a reading of that extractor, as plain data. Opens nothing; raises as `find_extractor` does."""
+    """Everything that can change the extractor's readings, as plain data. Opens nothing; raises as `find_extractor`."""
     card = find_extractor(name, index)
     return EXTRACTORS.get(name).identity() if card is None else ModelExtractor.identity(card)
 
 
 def find_extractor(name: str, index: CardIndex) -> ModelCard | None:
-    """The card of a model that extracts, or None for a registered extractor. Opens nothing.
+    """The card of an extractor model, or None for a registered extractor. Opens nothing.
 
-    Raises UserError for a name that is neither, and for a model that hears recordings or whose card is wrong.
+    Raises UserError for an unknown name, for a model that takes audio, and for a wrong card.
     """
     if name in EXTRACTORS.names():
         return None
@@ -55,4 +54,4 @@ def find_extractor(name: str, index: CardIndex) -> ModelCard | None:
             "Name a text model, or write a card with audio: false"
         )
     check_options(card)
-    return card
+    return pinned(card)

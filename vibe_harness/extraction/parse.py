@@ -1,4 +1,4 @@
-"""Reading an extractor's JSON answer: each attribute on its own, nothing guessed, nothing mended."""
+"""Parsing an extractor's JSON answer. Attributes are read independently; nothing is guessed or repaired."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNO
 
 @lru_cache(maxsize=1)
 def unknown_words() -> frozenset[str]:
-    """What counts as unknown, folded: the lines of `unknown_words.txt`."""
+    """Folded texts that count as unknown: the lines of `unknown_words.txt`."""
     text = resources.files("vibe_harness.extraction").joinpath("unknown_words.txt").read_text(encoding="utf-8")
     return frozenset(fold(line) for line in text.splitlines() if line.strip() and not line.startswith("#"))
 
 
 def parse_answer(task: Task, request: str, text: str) -> Extraction:
-    """Read an extractor's answer to the response of that request.
+    """Parse an extractor's answer. request: id of the request whose response was read.
 
-    The answer is one JSON object, as `schema.answer_schema` describes it; a code fence around it is allowed. Anything
-    else leaves every attribute unparsed. `refused` counts only where no attribute has, or may have, a value.
+    The answer is one JSON object that follows `answer_schema`, optionally in a code fence. Otherwise all attributes are
+    unparsed. `refused` counts only if no attribute has a value and none is unparsed.
     """
     try:
         answer = _read_object(text)
@@ -59,7 +59,7 @@ def parse_answer(task: Task, request: str, text: str) -> Extraction:
 
 
 def unparsed(task: Task, request: str, text: str, error: str) -> Extraction:
-    """An extraction of which nothing could be read, and why."""
+    """An extraction with all attributes unparsed, and the reason."""
     return Extraction(request, dict.fromkeys(task.card.extraction.attributes, Reading.UNPARSED), {}, False, text, error)
 
 
@@ -79,7 +79,7 @@ def _read_object(text: str) -> dict[str, Any]:
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is repeated")
     return data
 
 
@@ -88,7 +88,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _read_attribute(given: Any, attribute: Attribute, canonicaliser: Canonicaliser) -> tuple[Reading, tuple[str, ...]]:
-    """The reading of one attribute, and its raw values where it has any."""
+    """The reading of one attribute, and its raw values, if any."""
     if given is None or given == []:
         return Reading.NONE, ()
     items = given if attribute.up_to > 1 else [given]

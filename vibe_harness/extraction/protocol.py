@@ -1,4 +1,4 @@
-"""What every extractor offers."""
+"""The interface of extractors."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class Extractor(Protocol):
         """Name and version, for the run's record."""
 
     def extract(self, responses: Iterable[tuple[Task, Response]]) -> Iterator[Extraction]:
-        """Read responses that hold text (outcome ok or truncated), in any order, each exactly once.
+        """Read responses with text (outcome ok or truncated), each exactly once, in any order.
 
-        Taken as there is room for them, never all at once. A call that failed is an Extraction with `error` set.
+        Responses are taken as there is room, never all at once. A failed call gives an Extraction with `error` set.
         """
 
     def close(self) -> None:
-        """Release what the extractor holds."""
+        """Release the extractor's resources."""
 
 
 class ExtractorType(Protocol):
-    """What an extractor registers: what it is, and how to open it. A class with a static `identity` will do."""
+    """What an extractor registers. A class with a static method `identity` is enough."""
 
     def identity(self) -> Mapping[str, Any]:
-        """What can change a reading, as plain data: part of every extraction's key. Opens nothing."""
+        """Everything that can change a reading, as plain data; part of every extraction's key. Opens nothing."""
 
     def __call__(self, tasks: Sequence[Task]) -> Extractor:
-        """Open the extractor. tasks: whose responses it will be given."""
+        """Open the extractor. tasks: those whose responses it will read."""
 
 
 EXTRACTORS: Registry[ExtractorType] = Registry(

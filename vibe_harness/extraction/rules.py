@@ -18,7 +18,7 @@ from vibe_harness.extraction.parse import unknown_words
 from vibe_harness.records import Extraction, Reading, Response
 
 VERSION = 2
-REFUSED_WITHIN = 200  # characters from the beginning in which a refusal is looked for
+REFUSED_WITHIN = 200  # characters at the beginning that are searched for a refusal
 _BULLET = re.compile(r"\s*(?:[-*•–]|#+|\d+[.)])\s+")
 _MARKS = re.compile(r"[,;\n]")
 _WORDS = re.compile(r"\s+and\s+|\s*[/&]\s*")
@@ -27,15 +27,14 @@ _TRIMMED = " \t\r\"'“”‘’.!"
 
 
 class RulesExtractor:
-    """Takes the text after an attribute's label, and nothing else: what is not labelled is not read.
+    """Reads the text after an attribute's label. Text without a label is not read.
 
-    Of two lines with the same label the first counts. Serves the simulated model and other answers in a fixed form;
-    for a real model's free text, an extractor model is needed. Answers to choice tasks, any model's, are read as
-    `answer_reader` says.
+    Of two lines with the same label the first counts. This is for the simulated model and other answers in a fixed
+    form; free text of real models needs an extractor model. Answers to choice tasks are read by `answer_reader`.
     """
 
     def __init__(self, tasks: Sequence[Task]) -> None:
-        """tasks: what will be read; any task is read alike."""
+        """tasks: ignored, since all tasks are read in the same way."""
 
     @staticmethod
     def identity() -> Mapping[str, Any]:
@@ -53,7 +52,7 @@ class RulesExtractor:
 
 
 def read_letter(task: Task, response: Response) -> Extraction:
-    """Read the letter that an answer to a choice task settles on. The task holds the options that were offered."""
+    """Read the letter that an answer to a choice task chooses. task: bound to the offered options."""
     choice = read_choice(response.text, task.offered)
     raw = {CHOICE: (choice.label,)} if choice.label else {}
     return Extraction(response.request, {CHOICE: choice.reading}, raw, refused=not raw and _refuses(response.text))
@@ -62,9 +61,9 @@ def read_letter(task: Task, response: Response) -> Extraction:
 def read_labelled(task: Task, response: Response) -> Extraction:
     """Read the labelled lines of one response.
 
-    A label is the card's or the attribute's name, in any case, in bold or after a bullet, and ends with a colon or a
-    dash. Its value is the rest of the line or, where that is empty, the bulleted or numbered lines right below. A list
-    is split at commas, semicolons, slashes and "and", unless the card knows the whole as one value.
+    A label is the card's label or the attribute's name, in any case, in bold or after a bullet, and ends with a colon
+    or a dash. Its value is the rest of the line or, if that is empty, the bulleted or numbered lines below. A list is
+    split at commas, semicolons, slashes and "and", unless the whole is a value of the card.
     """
     found = _labelled(task, response.text)
     readings: dict[str, Reading] = {}
@@ -80,10 +79,10 @@ def read_labelled(task: Task, response: Response) -> Extraction:
 
 
 def _labelled(task: Task, text: str) -> dict[str, str]:
-    """Attribute -> what stands after its first label; the lines of a list below it are joined with line breaks."""
+    """Attribute -> the text after its first label. Lines of a list are joined with line breaks."""
     label = _labels(task)
     found: dict[str, str] = {}
-    listing: str | None = None  # the attribute whose list may go on with this line
+    listing: str | None = None  # the attribute whose list may continue in this line
     for line in text.splitlines():
         line = line.replace("**", "").replace("__", "")
         bullet = _BULLET.match(line)
@@ -125,18 +124,18 @@ def _items(text: str, canonicaliser: Canonicaliser) -> list[str]:
 
 
 def _is_word(text: str, canonicaliser: Canonicaliser) -> bool:
-    """Whether a text that may look like a list is one word of the card's, or one for "unknown" ("n/a")."""
+    """Whether a text that looks like a list is one value of the card, or means "unknown" ("n/a")."""
     return canonicaliser.is_known(text) or fold(text) in unknown_words()
 
 
 def _is_unknown(text: str, canonicaliser: Canonicaliser) -> bool:
-    """Whether a text says that the attribute is not settled. The card's own values come first ("uncertain")."""
+    """Whether a text means "unknown". The card's own values take precedence ("uncertain")."""
     return fold(text) in unknown_words() and not canonicaliser.is_known(text)
 
 
 @lru_cache(maxsize=64)
 def _labels(task: Task) -> re.Pattern[str]:
-    """A line that begins with a label; the group that matched is named like the attribute."""
+    """A pattern for lines that begin with a label. The matching group has the attribute's name."""
     groups = []
     for name, spec in task.card.extraction.attributes.items():
         labels = {name.replace("_", " "), spec.label or ""} - {""}

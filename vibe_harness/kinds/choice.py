@@ -20,6 +20,7 @@ from vibe_harness.cards.offered_options import (
     sample_options,
     template_options,
 )
+from vibe_harness.cards.orders import Order
 from vibe_harness.cards.schema import CHOICE as ATTRIBUTE
 from vibe_harness.cards.schema import ChoicePart, TaskCard
 from vibe_harness.corpora.audio.decode import BadAudio
@@ -118,17 +119,10 @@ class ChoiceKind(TaskKind):
         import pandas as pd
 
         choice = part_of(card)
-        parts = []
-        for variant in order_variants(choice, style):
-            order = order_of(choice, variant)
-            part = read_frame(path, card.task, variant, dimension)
-            place = {letter: number for number, letter in enumerate(order.letters, 1)}
-            letters, names = (  # of objects: a column of nothing but None would have another type
-                pd.Series([_only(cell) for cell in part[column]], part.index, dtype=object)
-                for column in ("raw", "values")
-            )
-            places = [place.get(letter, 0) for letter in letters]
-            parts.append(part.assign(order=order.name, letter=letters, choice=names, place=places))
+        parts = [
+            _with_choices(read_frame(path, card.task, variant, dimension), order_of(choice, variant))
+            for variant in order_variants(choice, style)
+        ]
         frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
         if frame.empty:
             raise UserError(f"task '{card.task}': no response has a group in the dimension '{dimension}'")
@@ -185,6 +179,18 @@ def unlikely_letters(path: Path, task: str, style: str) -> float:
         and (stored.task, stored.variant.partition(".")[0]) == (task, style)
     ]
     return fmean(unlikely) if unlikely else 0.0
+
+
+def _with_choices(part: pd.DataFrame, order: Order) -> pd.DataFrame:
+    """Add the columns order, letter, choice and place (of the letter, from 1; 0 for none) to rows of one order."""
+    import pandas as pd
+
+    place = {letter: number for number, letter in enumerate(order.letters, 1)}
+    letters, names = (  # of objects: a column of nothing but None would have another type
+        pd.Series([_only(cell) for cell in part[column]], part.index, dtype=object) for column in ("raw", "values")
+    )
+    places = [place.get(letter, 0) for letter in letters]
+    return part.assign(order=order.name, letter=letters, choice=names, place=places)
 
 
 def _only(values: Sequence[str]) -> str | None:

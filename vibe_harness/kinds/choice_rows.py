@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
@@ -12,12 +12,12 @@ from vibe_harness.cards.offered_options import correct_option, needed_columns, r
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.cards.spelling import fold
 from vibe_harness.corpora.audio.check_files import check_files
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, Links, check_file
 from vibe_harness.errors import UserError
 from vibe_harness.kinds.choice_prompts import spoken_seconds
 from vibe_harness.progress import Progress
-from vibe_harness.records import CheckedClip, CheckedPart, Clip
+from vibe_harness.records import CheckedAudio, CheckedClip, CheckedPart, Clip
 from vibe_harness.registry import did_you_mean
 
 
@@ -52,7 +52,7 @@ def _check_columns(task: Task, choice: ChoicePart, corpus: Corpus) -> None:
 
 
 def _with_parts(
-    choice: ChoicePart, corpus: Corpus, heard: Sequence[CheckedClip], progress: Progress
+    choice: ChoicePart, corpus: Corpus, checked: Sequence[CheckedClip], progress: Progress
 ) -> tuple[list[CheckedClip], dict[str, BadAudio]]:
     """The clips with the audio of their options, each file checked once; and those of which an option is no audio.
 
@@ -60,38 +60,43 @@ def _with_parts(
     outside of the corpus folder.
     """
     columns = [str(option.audio) for option in choice.options.values()]
-    links = Links(corpus.root)
-    on_disk = {}
-    for one, column in product(heard, columns):
-        file = one.clip.groups[column]
-        on_disk[file] = check_file(f"{one.clip.id}, column '{column}'", file, links)
-    files = list(dict.fromkeys(chain.from_iterable([one.clip.groups[column] for column in columns] for one in heard)))
-    checks: dict[str, CheckedAudio | BadAudio] = {}
-    with progress.stage("checking options", len(files)) as tick:
-        results = check_files([corpus.root / on_disk[file] for file in files], corpus.silence)
-        for file, result in zip(files, results, strict=True):
-            checks[file] = result
-            tick(1)
-    parts = {
-        file: CheckedPart(corpus.root / on_disk[file], result.sha256, result.duration_s)
-        for file, result in checks.items()
-        if isinstance(result, CheckedAudio)
-    }
+    parts = _checked_parts(corpus, columns, checked, progress)
     kept, silent = [], {}
-    for one in heard:
-        own = {name: one.clip.groups[column] for name, column in zip(choice.options, columns, strict=True)}
+    for one in checked:
+        files = {name: one.clip.groups[column] for name, column in zip(choice.options, columns, strict=True)}
+        own = {file: part for file in files.values() if isinstance(part := parts[file], CheckedPart)}
         reasons = [
-            f"option '{name}' ({file}): {result.reason}"
-            for name, file in own.items()
-            if isinstance(result := checks[file], BadAudio)
+            f"option '{name}' ({file}): {part.reason}"
+            for name, file in files.items()
+            if isinstance(part := parts[file], BadAudio)
         ]
         if reasons:
             silent[one.clip.id] = BadAudio(Fault.OPTIONS, "; ".join(reasons))
         else:
-            mine = {file: parts[file] for file in own.values()}
-            whole = digest([one.waveform, [part.waveform for part in mine.values()]])
-            kept.append(replace(one, waveform=whole, parts=mine))
+            whole = digest([one.waveform, [part.waveform for part in own.values()]])
+            kept.append(replace(one, waveform=whole, parts=own))
     return kept, silent
+
+
+def _checked_parts(
+    corpus: Corpus, columns: Sequence[str], checked: Sequence[CheckedClip], progress: Progress
+) -> dict[str, CheckedPart | BadAudio]:
+    """File of an option -> its audio, or why it cannot be used. Each file is checked once."""
+    links = Links(corpus.root)
+    on_disk: dict[str, str] = {}
+    for one, column in product(checked, columns):
+        file = one.clip.groups[column]
+        on_disk[file] = check_file(f"{one.clip.id}, column '{column}'", file, links)
+    parts: dict[str, CheckedPart | BadAudio] = {}
+    with progress.stage("checking options", len(on_disk)) as tick:
+        paths = [corpus.root / path for path in on_disk.values()]
+        for file, path, result in zip(on_disk, paths, check_files(paths, corpus.silence), strict=True):
+            if isinstance(result, CheckedAudio):
+                parts[file] = CheckedPart(path, result.sha256, result.duration_s)
+            else:
+                parts[file] = result
+            tick(1)
+    return parts
 
 
 def _check_keys(task: Task, choice: ChoicePart, clips: Sequence[Clip]) -> None:

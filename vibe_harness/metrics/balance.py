@@ -1,8 +1,8 @@
-"""Which strata of utterances (emotion, sentence) are spread unevenly over the groups, and so have to be evened out.
+"""Strata of utterances (emotion, sentence) that are distributed unevenly over the groups, and are standardised.
 
-Where women were asked with more angry clips than men, answers that follow anger look like a shift. Distributions are
-then directly standardised over such strata (`stats.ntvd.standardised`). Strata that are balanced need none: with the
-same shares of strata in every group the standardised distributions are the plain ones.
+If women have more angry clips than men, answers that depend on anger look like a shift. Distributions are then directly
+standardised over such strata (`stats.ntvd.standardised`). Balanced strata do not need it: with the same shares of
+strata in every group, the standardised distributions are the plain ones.
 """
 
 from __future__ import annotations

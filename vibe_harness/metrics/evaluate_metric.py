@@ -1,12 +1,12 @@
-"""Metrics of Hugging Face `evaluate` that a card names: "evaluate:NAME", or "evaluate:PATH" of a script of one's own.
+"""Metrics of Hugging Face `evaluate` that a card names: "evaluate:NAME", or "evaluate:PATH" of the user's own script.
 
-Nothing is fetched during a run: a metric that is not on this machine is a UserError that says how to get it.
+Nothing is downloaded during a run; if a metric is not on this machine, a UserError says how to get it.
 
-What a metric is given depends on the inputs that it declares:
-- columns of the frame of observations (speaker, group, attribute, values, ...): the frame, once;
-- one input of text: the canonical values of each attribute, over all groups and, in the detail, of each group;
-- `predictions` and `references` of text: the canonical values, and the group of whoever was answered.
-Other inputs (numbers, several references) an answer cannot feed.
+The inputs that a metric declares decide what it gets:
+- columns of the frame of observations (speaker, group, attribute, values, ...): the whole frame, once;
+- one text input: the canonical values of each attribute, over all groups and, in the detail, by group;
+- text `predictions` and `references`: the canonical values, and the group of each answer's speaker.
+Other inputs (numbers, several references) are refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAIR = frozenset({"predictions", "references"})
 
 @lru_cache(maxsize=32)
 def evaluate_metric(name: str) -> Metric:
-    """The metric that a card names so. Raises UserError where it is not at hand, or cannot be fed by answers."""
+    """Load the metric with this name. Raises UserError if it is not on this machine, or needs other inputs."""
     module = _load(name)
     features = module.features[0] if isinstance(module.features, list) else module.features
     inputs = set(features)

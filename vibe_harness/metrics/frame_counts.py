@@ -20,10 +20,10 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Speakers:
-    """The units of a test in sorted order, so that nothing hangs on the order in which answers arrived.
+    """The units of a test, sorted, so that results do not depend on the order of the answers.
 
-    A unit is a speaker, where each stands in one group. Where every speaker has clips in several groups, it is what one
-    speaker has in one group; groups are then exchanged within speakers.
+    If each speaker is in one group, the units are speakers. If every speaker has clips in several groups, a unit is one
+    speaker in one group, and groups are permuted within speakers.
     """
 
     names: tuple[str, ...]  # speaker of each unit
@@ -51,9 +51,9 @@ class Speakers:
 
 
 def speakers_of(frame: pd.DataFrame) -> Speakers:
-    """Speakers with their group, or with all of their groups where every speaker has several.
+    """Speakers with their group, or with all of their groups if every speaker has several.
 
-    Raises UserError where some speakers stand in several groups and others in one, and for a missing one.
+    Raises UserError if some speakers are in several groups and others in one, and if a speaker or group is missing.
     """
     for name in ("speaker", "group"):
         if missing := int(frame[name].isna().sum()):
@@ -67,7 +67,7 @@ def speakers_of(frame: pd.DataFrame) -> Speakers:
         name = pairs["speaker"][several].iloc[0]
         found = ", ".join(pairs["group"][pairs["speaker"] == name])
         raise UserError(
-            f"speaker '{name}' stands in more than one group ({found}), and others in one: a speaker belongs to one "
+            f"speaker '{name}' is in more than one group ({found}), and others are in one: a speaker belongs to one "
             "group, or each of them to several"
         )
     if len(pairs) and several.all():
@@ -130,7 +130,7 @@ class Cells:
         if not columns:
             return cls((), ("all",), np.zeros(len(frame), dtype=np.int64))
         table = frame[[]].assign(**{column: stratum_of(frame, column) for column in columns})
-        codes = table.groupby(list(columns)).ngroup()  # not of joined words: "x and y" with "z", "x" with "y and z"
+        codes = table.groupby(list(columns)).ngroup()  # not of joined text: "x y" with "z" is not "x" with "y z"
         cells = table.assign(code=codes).drop_duplicates().sort_values("code")[list(columns)]
         names = tuple(" and ".join(row) for row in cells.to_numpy())
         return cls(tuple(columns), names, np.asarray(codes, dtype=np.int64))
@@ -185,9 +185,9 @@ def strata_codes(frame: pd.DataFrame, speakers: Speakers, columns: Sequence[str]
     rows = frame[["speaker", *held]].drop_duplicates()
     if len(twice := rows["speaker"][rows["speaker"].duplicated()]):
         raise UserError(
-            f"speaker '{twice.iloc[0]}' stands in more than one stratum of {' and '.join(columns)}: a speaker belongs "
+            f"speaker '{twice.iloc[0]}' is in more than one stratum of {' and '.join(columns)}: a speaker belongs "
             "to one"
         )
-    codes = rows.groupby(held, dropna=False, observed=True).ngroup()  # an empty cell is a stratum of its own
+    codes = rows.groupby(held, dropna=False, observed=True).ngroup()  # an empty cell is its own stratum
     found = dict(zip(rows["speaker"].astype(str), codes, strict=True))
     return np.unique([found[name] for name in speakers.names], return_inverse=True)[1].astype(np.int64)

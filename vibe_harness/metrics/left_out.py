@@ -50,13 +50,13 @@ class DiscardedValues:
 def filter_details(
     attributes: Sequence[DiscardedValues], speakers: Speakers, strata: NDArray[np.int64] | None, settings: Settings
 ) -> list[dict[str, Any]]:
-    """For each attribute the entry "filter" of its detail; empty where nothing is left out.
+    """The entry "filter" of each attribute's detail; empty if no value is left out.
 
-    left_out_share: of all values. kept_difference: largest less smallest kept share of the groups, in points; kept_p:
-    of the test that exchanges speakers, adjusted over the attributes by Benjamini and Hochberg. left_out_ntvd,
-    left_out_null_mean, left_out_p: nTVD of the values left out among themselves, none filtered, what it comes to by
-    chance, and its p, adjusted likewise; null where at most LOOKED_AT is left out. left_out_shift: what they would add
-    to the score beyond chance, in points. ntvd_with_other: the score with all values left out as one, "other".
+    left_out_share: of all values. kept_difference: largest minus smallest kept share of the groups, in points; kept_p:
+    p of the speaker-level permutation test, adjusted over the attributes (Benjamini and Hochberg). left_out_ntvd,
+    left_out_null_mean, left_out_p: nTVD of the left-out values alone, unfiltered, its mean under the null hypothesis,
+    and its p, adjusted in the same way; null if at most LOOKED_AT is left out. left_out_shift: what these values would
+    add to the score beyond chance, in points. ntvd_with_other: the score with all left-out values as one, "other".
     """
     looked = [one.counts.any() and not one.kept.all() for one in attributes]
     chosen = [one for one, wanted in zip(attributes, looked, strict=True) if wanted]
@@ -67,8 +67,8 @@ def filter_details(
     rare = _rare_tests(chosen, speakers, strata, settings)
     kept_p = adjusted([test.p_value for test in kept], [None] * len(kept))
     rare_p = adjusted([test.p_value if test else None for test in rare], [None] * len(rare))
-    told = iter([_told(*row, speakers) for row in zip(chosen, kept, kept_p, rare, rare_p, strict=True)])
-    return [{"filter": next(told)} if wanted else {} for wanted in looked]
+    details = iter([_detail(*row, speakers) for row in zip(chosen, kept, kept_p, rare, rare_p, strict=True)])
+    return [{"filter": next(details)} if wanted else {} for wanted in looked]
 
 
 def _rare_tests(
@@ -87,7 +87,7 @@ def _rare_tests(
     return results
 
 
-def _told(
+def _detail(
     one: DiscardedValues, kept: CoverageTest, kept_p: float | None, rare: TestResult | None, rare_p: float | None,
     speakers: Speakers,
 ) -> dict[str, Any]:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Position bias: how often each place is chosen, whatever stands there."""
+"""Position bias: how often each position is chosen, whatever its option."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def choice_by_place(frame: pd.DataFrame, _: Settings) -> list[Score]:
-    """Share, in percent, of the answers that pick the option at each place; 100 / K where places do not matter and the
-    orders are balanced. Detail: the share of that place's letter, which tells letter from place where orders move it.
+    """Percentage of answers that choose the option at each position: 100 / K if the position has no effect and orders
+    are balanced. Detail: the share of that position's letter, to separate letters from positions.
     """
     count = len(frame.attrs["options"])
     rows = frame[frame["choice"].notna()]

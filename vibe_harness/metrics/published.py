@@ -49,13 +49,13 @@ def published_tests(
         test = permutation_test(
             tables, units.codes, permutations=settings.permutations, seed=settings.seed, studentised=False
         )
-        for place, told in zip(found, _told(test), strict=True):
-            place[wanted] = {"permuted": "speakers" if wanted == "version-2" else "utterances", **told}
+        for place, detail in zip(found, _details(test), strict=True):
+            place[wanted] = {"permuted": "speakers" if wanted == "version-2" else "utterances", **detail}
     return found
 
 
 def _requests(frame: pd.DataFrame) -> Speakers:
-    """Every request as a unit of its own."""
+    """Each request as a unit."""
     requests = frame.drop_duplicates("request").sort_values("request")
     groups = tuple(sorted(requests["group"].astype(str).unique()))
     place = {name: index for index, name in enumerate(groups)}
@@ -76,7 +76,7 @@ def _table(rows: pd.DataFrame, values: tuple[str, ...], units: Speakers, wanted:
     return counts
 
 
-def _told(test: PermutationTest) -> list[dict[str, Any]]:
+def _details(test: PermutationTest) -> list[dict[str, Any]]:
     return [
         {
             "value": tested.value,

@@ -30,9 +30,9 @@ METRICS: Registry[Metric] = Registry(
 
 
 def find_metric(name: str, *, trust_remote_code: bool = False) -> Metric:
-    """The registered metric of that name, or the one of Hugging Face `evaluate` that "evaluate:NAME" stands for.
+    """The registered metric with this name or, for "evaluate:NAME", the one of Hugging Face `evaluate`.
 
-    Raises UserError with a suggestion where there is none, and for the latter where its code is not trusted.
+    Raises UserError, with a suggestion, if there is none, and for the latter if its code is not trusted.
     """
     if name.startswith(EVALUATE):
         if not trust_remote_code:

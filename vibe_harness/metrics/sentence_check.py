@@ -1,4 +1,4 @@
-"""Whether a task's shift holds for sentences that were not asked, where speakers share sentences."""
+"""Whether a task's shift generalises to other sentences, for corpora whose speakers share sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 COLUMN = "sentence_id"
 MOST_COUNTS = 20_000_000
-"""Counts of speakers by sentences and values beyond which the check is not made."""
+"""Largest size of the table of speakers, sentences and values that is checked."""
 
 
 def sentence_check(
@@ -23,9 +23,9 @@ def sentence_check(
 ) -> dict[str, Any]:
     """The entry "over_sentences" of a task's detail; empty for a corpus whose speakers share no sentences.
 
-    kept: attributes with a score -> the kept values of each. sentences: those of every group. at_least: the
-    cross-fitted score with speakers and sentences both as random; low: lower end of its 95 % interval, over 0 where the
-    shift is shown to hold for other sentences too. reason: why they are null.
+    kept: attributes with a score -> their kept values. sentences: number of sentences in every group. at_least: the
+    cross-fitted score with speakers and sentences as random factors; low: lower end of its 95 % interval, above 0 if
+    the shift is shown to generalise to other sentences. reason: why they are null.
     """
     if not kept or COLUMN not in frame or frame[COLUMN].isna().any() or not _shared(frame):
         return {}
@@ -38,8 +38,8 @@ def sentence_check(
         found, counts = cell_counts(frame[rows], speakers, cells[rows])
         tables.append(counts[..., np.isin(found, values)])
     shift = crossed_shift(tables, speakers.codes, seed=seed)
-    told = {"sentences": shift.sentences, "at_least": shift.at_least, "low": shift.low()}
-    return {"over_sentences": {**told, **({"reason": shift.reason} if shift.reason else {})}}
+    detail = {"sentences": shift.sentences, "at_least": shift.at_least, "low": shift.low()}
+    return {"over_sentences": {**detail, **({"reason": shift.reason} if shift.reason else {})}}
 
 
 def _shared(frame: pd.DataFrame) -> bool:

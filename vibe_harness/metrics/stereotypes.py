@@ -73,10 +73,10 @@ def slbs_binomial(frame: pd.DataFrame, _: Settings) -> list[Score]:
 
 
 def parity_deviation(frame: pd.DataFrame, _: Settings) -> list[Score]:
-    """2 |50 - slbs| (VIBE, arXiv 2604.17248, version 1, section 3.4), beside what it comes to without any bias.
+    """2 |50 - slbs| (VIBE, arXiv 2604.17248, version 1, section 3.4), with its value without any bias.
 
-    null_mean, null_p95: under parity with the standard error that items and speakers make. Detail: the floor if all
-    answers were independent.
+    null_mean, null_p95: under parity, with the standard error from items and speakers. Detail: the floor if all answers
+    were independent.
     """
     rows, mean = _signs(frame)
     if not len(rows):

@@ -1,4 +1,4 @@
-"""Many tests at once: Benjamini and Hochberg's false discovery rate over the family of a leaderboard."""
+"""Adjustment for many tests: Benjamini and Hochberg's false discovery rate over a family."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ALPHA = 0.05
 
 
 def permutations_needed(family: int, alpha: float = ALPHA) -> int:
-    """The fewest random permutations with which the best of `family` tests can pass its first threshold.
+    """The number of random permutations m with which the smallest p of `family` tests can pass the first threshold.
 
-    The smallest p, 1 / (m + 1), has to be under alpha / family.
+    The smallest p, 1 / (m + 1), must be below alpha / family.
     """
     return floor(family / alpha + 1e-9)
 
@@ -23,13 +23,13 @@ def permutations_needed(family: int, alpha: float = ALPHA) -> int:
 def adjusted(
     p_values: Sequence[float | None], permutations: Sequence[int | None], *, alpha: float = ALPHA
 ) -> list[float | None]:
-    """Adjusted p of each test of one family, model x task x dimension; None stays None and is not of the family.
+    """Adjusted p of each test of one family (model x task x dimension). None stays None and does not count.
 
-    permutations: random draws behind each p; None for tests that drew none (exact or parametric), whose p cannot be
-    made any finer. The adjustment is scipy's `false_discovery_control`, axis=None.
+    permutations: number of random draws for each p; None for exact and parametric tests. The adjustment is scipy's
+    `false_discovery_control`, axis=None.
 
-    Raises UserError where a p is not within 0 and 1, or where a test drew too few permutations for the family: its p
-    could not pass the first threshold alpha / family, however large the shift.
+    Raises UserError if a p is not within 0 and 1, or if a test has too few permutations for the family, so that its p
+    cannot pass the first threshold, alpha / family.
     """
     from scipy.stats import false_discovery_control
 

@@ -1,4 +1,4 @@
-"""Whether two sets of scores rank or move the models alike: over tau, corpora and tasks. NaN is a missing score."""
+"""Agreement between sets of scores of models: over thresholds tau, corpora and tasks. NaN is a missing score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TAUS = (1, 2, 5, 10, 15, 20, 30, 50)
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """value: None where it is undefined, `reason` says why. models: those with a score on both sides."""
+    """value: None if it is undefined; `reason` says why. models: number of models with both scores."""
 
     value: float | None
     models: int
@@ -24,14 +24,14 @@ class Correlation:
 
 
 def rank_agreement(first: ArrayLike, second: ArrayLike) -> Correlation:
-    """Spearman correlation over models of two sets of scores (M,): two corpora, or two thresholds tau."""
+    """Spearman correlation over models of two sets of scores (M,), such as two corpora or two thresholds tau."""
     from scipy.stats import spearmanr
 
     return _correlation(first, second, lambda x, y: float(spearmanr(x, y).statistic))
 
 
 def correlation(first: ArrayLike, second: ArrayLike) -> Correlation:
-    """Pearson correlation over models of two sets of scores (M,): two tasks."""
+    """Pearson correlation over models of two sets of scores (M,), such as two tasks."""
     from scipy.stats import pearsonr
 
     return _correlation(first, second, lambda x, y: float(pearsonr(x, y).statistic))
@@ -56,11 +56,11 @@ class TauStudy:
 
 
 def tau_study(models: Sequence[Sequence[ArrayLike]], taus: Sequence[int] = TAUS, *, reference: int = 10) -> TauStudy:
-    """How the scores of one task hang on the threshold tau.
+    """How the scores of one task depend on the threshold tau.
 
-    models: for each model a table for each attribute, (G, V) groups x values or (G, H, V) by stratum of utterances,
-    not filtered; every model has the same attributes, not the same values. Raises UserError where `reference` is not
-    among the taus.
+    models: for each model, an unfiltered table for each attribute, of shape (G, V), groups x values, or (G, H, V) by
+    stratum of utterances. All models have the same attributes, but not the same values. Raises UserError if `reference`
+    is not one of the taus.
     """
     if reference not in taus:
         raise UserError(f"tau {reference} is not among {list(taus)}")
@@ -80,7 +80,7 @@ def tau_study(models: Sequence[Sequence[ArrayLike]], taus: Sequence[int] = TAUS,
 def _correlation(first: ArrayLike, second: ArrayLike, function: Callable[[Floats, Floats], float]) -> Correlation:
     x, y = _scores(first), _scores(second)
     if x.shape != y.shape or x.ndim != 1:
-        raise UserError(f"a score of each model on both sides; the shapes are {x.shape} and {y.shape}")
+        raise UserError(f"both need one score per model; the shapes are {x.shape} and {y.shape}")
     both = np.isfinite(x) & np.isfinite(y)
     models = int(both.sum())
     if models < 3:

@@ -1,4 +1,4 @@
-"""Which group each unit could have been in: counting, listing and drawing the assignments of a permutation test."""
+"""The assignments of units to groups in a permutation test: counting, enumerating and drawing them."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from vibe_harness.stats.rng import Words, picks, random_words
 Codes = NDArray[np.int64]
 
 BLOCK = 512
-"""Most assignments handed on at a time."""
+"""Most assignments in one block."""
 
 CODES = 1 << 22
-"""Most units times assignments handed on at a time, which bounds the memory of what is done with them."""
+"""Largest product of units and assignments in one block, to bound the memory of computations with it."""
 
 MEMBERS = 1 << 26
-"""Most units times groups times assignments handed on at a time, likewise."""
+"""Largest product of units, groups and assignments in one block, for the same reason."""
 
 STREAM = 2_048
 """Most draws that share one random stream."""
 
 BYTES = 1 << 24
-"""Most random bytes that the draws of one stream begin with, which bounds the memory of designs with many units."""
+"""Most random bytes at the beginning of a stream, to bound the memory of designs with many units."""
 
 MANY_GROUPS = 32
-"""Groups beyond which sorting random numbers takes less time than bringing so many groups to their sizes."""
+"""Number of groups above which sorting random numbers is faster than adjusting the sizes of groups."""
 
 SHUFFLES = 1 << 32
-"""The number of the first random stream of `Design.shuffles`: the earlier ones are those of `Design.blocks`."""
+"""Number of the first random stream of `Design.shuffles`; `Design.blocks` has the earlier ones."""
 
 CANDIDATES = 2_048
-"""Units looked at in each round that brings groups to their sizes."""
+"""Candidate units in each round of adjusting the sizes of groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Units (speakers, as a rule) with the group and the stratum of each: what may be exchanged with what.
+    """The group and the stratum of each unit (usually a speaker). Units are permuted within strata.
 
     groups, strata: (S,) codes 0, 1, ... without gaps. Group sizes are fixed within each stratum.
     """
@@ -53,11 +53,11 @@ class Design:
 
     @classmethod
     def of(cls, groups: ArrayLike, strata: ArrayLike | None = None) -> Design:
-        """Checks the codes. Raises UserError where they are not codes, have gaps or differ in length."""
+        """Check the codes. Raises UserError if they are not codes, have gaps, or differ in length."""
         group_codes = _checked_codes(groups, "groups")
         stratum_codes = np.zeros_like(group_codes) if strata is None else _checked_codes(strata, "strata")
         if group_codes.shape != stratum_codes.shape:
-            raise UserError(f"{group_codes.size} groups but {stratum_codes.size} strata: one of each for every unit")
+            raise UserError(f"{group_codes.size} groups but {stratum_codes.size} strata: every unit needs one of each")
         return cls(group_codes, stratum_codes)
 
     @property
@@ -66,7 +66,7 @@ class Design:
 
     @property
     def block(self) -> int:
-        """Assignments handed on at a time."""
+        """Number of assignments in one block."""
         units = self.groups.size
         return max(min(BLOCK, CODES // units, MEMBERS // (units * self.group_count)), 1)
 
@@ -75,11 +75,10 @@ class Design:
         return prod(_multinomial(np.bincount(self.groups[rows])) for rows in self._members())
 
     def smallest_p(self, permutations: int) -> float:
-        """The smallest p that a test of this design can reach with so many permutations, however large the shift.
+        """The smallest p that a test of this design can reach with this number of permutations.
 
-        Groups of one size in every stratum can trade names: each assignment then has as many twins with the same score
-        as there are ways to do so (G! for G groups of one size), which no test can tell from the data. 1 where nothing
-        can be permuted.
+        Groups with equal sizes in every stratum can be relabelled: each assignment then has as many equivalents with
+        the same score as there are relabellings (G! for G groups of one size). It is 1 if nothing can be permuted.
         """
         count = self.assignments()
         if count > permutations:
@@ -89,9 +88,9 @@ class Design:
         return prod(map(factorial, alike.tolist())) / count
 
     def blocks(self, permutations: int, seed: int) -> Iterator[Codes]:
-        """Blocks (B, S) of assignments, B up to `block`: all there are, if at most `permutations`, else as many draws.
+        """Blocks (B, S) of assignments, B up to `block`: all assignments if at most `permutations`, else random draws.
 
-        The draws follow from the seed alone (`random_words`).
+        The draws depend on the seed only (`random_words`).
         """
         if self.assignments() <= permutations:
             yield from self._all()
@@ -104,19 +103,19 @@ class Design:
             yield from (drawn[first : first + self.block] for first in range(0, len(drawn), self.block))
 
     def draws(self, number: int) -> int:
-        """How many draws share the random stream of this number: many, since they are worked on together, but few in
-        the first streams, for tests of few draws. It follows from the design alone, so that neither memory nor cores
-        nor the draws that follow change a draw."""
+        """Number of draws in a random stream: many, since they are computed together, but few in the first streams, for
+        tests with few draws. It depends on the design only, so that memory, cores and later draws do not change a
+        draw."""
         wide = 8 if self.group_count > MANY_GROUPS else 1  # bytes a unit
         return max(min(BLOCK << min(max(number - 1, 0), 16), STREAM, BYTES // (wide * self.groups.size)), 1)
 
     def _draws(self, seed: int, number: int) -> Codes:
         """The draws (B, S) of a numbered stream, uniform over all assignments.
 
-        Every unit takes a group by a random byte, with about the right probability. Then, where a group of a stratum
-        has too many units, units of the stratum are picked at random; one whose group has too many goes to the group
-        that lacks most. No step tells one unit of a stratum from another, so all assignments are equally likely (but
-        for picks of the 2^32 random numbers among S units: 1 in 2^32 / S). Many groups are drawn by sorting.
+        Each unit gets a group by a random byte, with about the right probability. While a group of a stratum has too
+        many units, units of the stratum are picked at random, and one from a group with too many moves to the group
+        that lacks most. Every step treats all units of a stratum equally, so all assignments are equally likely (up to
+        rounding of 2^32 random numbers to S units, 1 in 2^32 / S). Many groups are drawn by sorting.
         """
         words = random_words(seed, number)
         if self.group_count > MANY_GROUPS:
@@ -134,7 +133,7 @@ class Design:
         return codes[np.argsort(order)].T
 
     def _sorted_draws(self, words: Words, draws: int) -> Codes:
-        """Draws (B, S) in which the units of each stratum stand in the order of random numbers, one for each."""
+        """Draws (B, S) that sort the units of each stratum by random numbers."""
         codes = np.empty((draws, self.groups.size), dtype=np.min_scalar_type(self.group_count))
         for rows in self._members():
             order = words(draws * rows.size).reshape(draws, rows.size).argsort(axis=1)
@@ -142,8 +141,8 @@ class Design:
         return codes
 
     def shuffles(self, permutations: int, seed: int) -> Iterator[tuple[Codes, NDArray[np.int8]]]:
-        """Blocks of random permutations of the units within their strata, (B, S): the unit whose place each takes; and
-        as many random signs, 1 or -1 (B, S). They follow from the seed alone."""
+        """Blocks of random permutations of the units within strata (B, S), as the unit whose place each takes, and of
+        random signs, 1 or -1 (B, S). They depend on the seed only."""
         for number in count():
             if permutations <= 0:
                 return
@@ -175,7 +174,7 @@ class Design:
 
 
 def _to_size(codes: NDArray[Any], sizes: Codes, words: Words) -> None:
-    """Bring groups to their sizes in place. codes: (S, B), units in the order of strata; sizes: (H, G)."""
+    """Adjust groups to their sizes, in place. codes: (S, B), units in the order of strata; sizes: (H, G)."""
     units, draws = sizes.sum(axis=1), codes.shape[1]
     starts = units.cumsum() - units
     surplus = _surplus(codes, sizes).reshape(sizes.shape[1], -1)
@@ -195,7 +194,7 @@ def _to_size(codes: NDArray[Any], sizes: Codes, words: Words) -> None:
 
 
 def _surplus(codes: NDArray[Any], sizes: Codes) -> Codes:
-    """(G, H, B): by how many units each group is too large. Counted by 255 units at a time, which a byte can hold."""
+    """By how many units each group is too large, (G, H, B). Counted 255 units at a time, as a byte can hold."""
     ends = sizes.sum(axis=1).cumsum().tolist()
     surplus = np.repeat(-sizes.T[:, :, None], codes.shape[1], axis=2)
     for group in range(sizes.shape[1]):
@@ -211,7 +210,7 @@ def _checked_codes(codes: ArrayLike, what: str) -> Codes:
     if array.ndim != 1 or array.size == 0:
         raise UserError(f"{what}: one code for every unit, and at least one unit; the shape is {array.shape}")
     if array.dtype.kind not in "iu":
-        raise UserError(f"{what}: codes are whole numbers 0, 1, ...; found {array.dtype} (a missing group is no code)")
+        raise UserError(f"{what}: codes are integers 0, 1, ...; found {array.dtype} (a missing group is not a code)")
     if array.min() < 0 or np.bincount(array).min() == 0:
         raise UserError(f"{what}: codes run 0, 1, ... without gaps; found {np.unique(array).tolist()}")
     return array.astype(np.int64)
@@ -222,7 +221,7 @@ def _multinomial(sizes: NDArray[np.int64]) -> int:
 
 
 def _arrangements(sizes: list[int]) -> Iterator[list[int]]:
-    """Every way to place sizes[g] units in each group g, as lists of group codes."""
+    """All ways to place sizes[g] units in each group g, as lists of group codes."""
 
     def place(group: int, free: tuple[int, ...], codes: list[int]) -> Iterator[list[int]]:
         if group == len(sizes):

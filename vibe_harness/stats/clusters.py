@@ -1,4 +1,4 @@
-"""A mean whose observations share two kinds of clusters: every answer belongs to an item and to a speaker."""
+"""The mean of observations with two-way clustering: every answer belongs to an item and to a speaker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ClusteredMean:
-    """value: the mean. error: its standard error. freedom: degrees of freedom of the t, by Satterthwaite."""
+    """value: the mean. error: its standard error. freedom: Satterthwaite's degrees of freedom."""
 
     value: float
     error: float
@@ -27,29 +27,28 @@ class ClusteredMean:
         return float(2 * stdtr(self.freedom, -abs(self.value - null) / self.error))
 
     def interval(self, share: float = 0.95) -> tuple[float, float]:
-        """The interval of the mean that holds `share` of the t-distribution."""
+        """The interval of the mean at the level `share`."""
         half = self.reach(share)
         return self.value - half, self.value + half
 
     def reach(self, share: float = 0.95) -> float:
-        """What chance alone stays within with probability `share`, on either side of the truth."""
+        """Half the width of the interval at the level `share`."""
         from scipy.special import stdtrit
 
         return float(stdtrit(self.freedom, (1 + share) / 2)) * self.error
 
 
 def clustered_mean(values: ArrayLike, items: ArrayLike, speakers: ArrayLike, groups: ArrayLike) -> ClusteredMean | None:
-    """The mean of `values` (n,) with an error that allows for items and speakers, both drawn at random.
+    """The mean of `values` (n,), with a standard error for random items and random speakers.
 
-    items, speakers: (n,), which each observation belongs to. groups: (n,), group of the speaker; groups are fixed, so
-    that a preference for one group's content, which turns with the group, is no error of the mean. Where a speaker
-    stands in several groups, as in several orders, they are no groups of speakers, and all are compared.
+    items, speakers: (n,), of each observation. groups: (n,), of the speaker. Groups are fixed, so that differences
+    between groups do not count as error. If a speaker is in several groups, such as several orders, groups are ignored.
 
     The variance is V_items + V_speakers - V_pairs, as in Cameron, Gelbach and Miller 2011 ("Robust inference with
     multiway clustering", equation 2.11), with speakers compared within their group and pairs of item and speaker within
     item and group, each sum of squares with its correction m / (m - 1); and not less than V_speakers, so that it is
-    never negative. None with fewer than two items, with a group of one speaker, and where nothing differs between items
-    or speakers, so that there is no error to go by.
+    never negative. None with fewer than two items, with a group of one speaker, and if items or speakers do not differ,
+    so that the error cannot be estimated.
     """
     data = np.asarray(values, dtype=np.float64)
     if not len(data):

@@ -1,4 +1,4 @@
-"""Whether answers are missing more often for one group than for another."""
+"""Whether values are missing more often for one group than for another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vibe_harness.stats.permutation import permutation_tests
 
 @dataclass(frozen=True, slots=True)
 class CoverageTest:
-    """by_group: share without a value, 0 to 1, None for a group without any answer. difference: largest less smallest
+    """by_group: share without a value, 0 to 1; None for a group without answers. difference: largest minus smallest
     share, in points (0 to 100). p_value: of the speaker-level permutation test. reason: why one of them is None."""
 
     by_group: tuple[float | None, ...]
@@ -32,11 +32,11 @@ def coverage_tests(
     permutations: int = 10_000,
     seed: int = 0,
 ) -> list[CoverageTest]:
-    """Tests whether the share without a value differs between groups, speakers being exchanged.
+    """Test whether the share of missing values differs between groups, by permuting speakers.
 
-    tables: one for each attribute, (S, 2) counts for each speaker of answers without and with a value. The statistic is
-    the nTVD of the two-column table (for two groups the difference in points); arguments as for `permutation_tests`.
-    Where every answer has a value, or none has, the groups do not differ and p is 1. Raises UserError as there.
+    tables: for each attribute, counts (S, 2) of each speaker's answers without and with a value. The statistic is the
+    nTVD of the two-column table (for two groups, the difference in points). Other arguments and errors are those of
+    `permutation_tests`. If every answer has a value, or none has, the groups do not differ and p is 1.
     """
     counts = [checked_counts(table, "coverage") for table in tables]
     tests = permutation_tests([[table] for table in counts], groups, strata, permutations=permutations, seed=seed)

@@ -1,4 +1,4 @@
-"""How varied the answers are: a model that always says the same shifts with no voice, and is not fair for it."""
+"""Diversity of answers. A model that always gives the same answer has no shift, which does not make it fair."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from vibe_harness.stats.ntvd import checked_counts
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """entropy: in bits; evenness: entropy as a share of the largest for that many values, None with a single value;
-    distinct: values that occur; commonest: share of the commonest value."""
+    """entropy: in bits; evenness: entropy as a share of its maximum for that number of values, None for one value;
+    distinct: number of values that occur; commonest: share of the most frequent value."""
 
     entropy: float
     evenness: float | None
@@ -24,12 +24,12 @@ class Diversity:
 
 
 def diversity(counts: ArrayLike) -> Diversity | None:
-    """How varied the values with these counts (V,) are; None without any answer. Raises UserError for no counts."""
+    """Diversity of values with these counts (V,); None without answers. Raises UserError if they are not counts."""
     from scipy.special import entr
 
     array = checked_counts(counts)
     if array.ndim != 1:
-        raise UserError(f"diversity: counts of values expected, one row; the shape is {array.shape}")
+        raise UserError(f"diversity: counts of shape (V,) expected; the shape is {array.shape}")
     distinct = int((array > 0).sum())
     if not distinct:
         return None
@@ -40,7 +40,7 @@ def diversity(counts: ArrayLike) -> Diversity | None:
 
 
 def identical_share(responses: Sequence[str]) -> float | None:
-    """Share of the responses that repeat another one word for word; None without any response."""
+    """Share of responses with exactly the text of another one; None without responses."""
     if not responses:
         return None
     _, numbers = np.unique(np.asarray(responses, dtype=object), return_counts=True)

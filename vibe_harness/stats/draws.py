@@ -1,4 +1,4 @@
-"""Scores under the null hypothesis, brought to a common noise: what the permutation tests compare the data with."""
+"""Null distributions of the permutation tests: scores under the null hypothesis, scaled to a common noise."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from vibe_harness.stats.residuals import residuals_of
 from vibe_harness.stats.tables import Table
 
 ALIKE = 0.2
-"""Standard deviation of the speakers' numbers of answers, as a share of their mean, up to which whole speakers are
-exchanged: draws are then about as precise as the data."""
+"""Largest standard deviation of the speakers' numbers of answers, as a share of their mean, with which whole speakers
+are permuted: draws are then about as precise as the data."""
 
 UNLIKE_NOISE = 0.1
-"""p of the test that the groups have the same noise, at and under which the tests of residuals are made too."""
+"""Largest p of the test for equal noise in all groups with which the tests of residuals are made too."""
 
 OPEN = 0.2
-"""p of exchanged speakers over which it stands: no test of residuals could make a finding of it."""
+"""p of the test with permuted speakers above which the tests of residuals are not needed."""
 
 TIED = 1e-9
-"""Spreads of noise that differ by less are the same."""
+"""Spreads of noise that differ by less are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Of the attributes of a task and at last of their mean (A + 1): `observed` is compared with `drawn` (B, A + 1).
+    """The null distribution of the attributes of a task and, last, of their mean (A + 1).
 
-    NaN: in `observed`, no test; in `drawn`, a draw without a score. scale: times it, a draw is a score at the noise of
-    the data. complete: all assignments there are. exchanged: whole speakers were, and not residuals. effective:
-    the fewest speakers that a group's noise comes from.
+    observed: compared with `drawn` (B, A + 1); NaN for no test. NaN in `drawn` is a draw without a score. scale: factor
+    from a draw to a score at the noise of the data. complete: whether the draws are all assignments. exchanged: whether
+    whole speakers were permuted, and not residuals. effective: smallest effective number of speakers behind a group's
+    noise.
     """
 
     observed: Floats
@@ -53,7 +54,7 @@ def null_draws(
     *,
     studentised: bool,
 ) -> list[list[Draws]]:
-    """For each task the draws of each test that is made; see `permutation_test`. values: (A,) the scores."""
+    """The draws of each test that is made, for each task; see `permutation_test`. values: scores (A,)."""
     found: list[list[Draws]] = [[] for _ in tasks]
     unlike = [np.isfinite(np.append(value, _mean(value[None])[0])) for value in values]
     exchanged = [index for index, task in enumerate(tasks) if not studentised or all(map(speakers_alike, task))]
@@ -123,7 +124,7 @@ def _exchange(
 
 
 def _columns(tasks: Sequence[Sequence[Table]]) -> list[slice]:
-    """Where the tables of each task stand among those of all."""
+    """The columns of each task among those of all tasks."""
     ends = np.cumsum([len(task) for task in tasks]).tolist()
     return [slice(end - len(task), end) for end, task in zip(ends, tasks, strict=True)]
 
@@ -134,13 +135,13 @@ def _task_means(values: Floats, slices: Sequence[slice]) -> Floats:
 
 
 def _over(scores: Floats, noise: Floats) -> Floats:
-    """Scores over their noise; as they are where there is none, since no speaker differs from another."""
+    """Scores divided by their noise; unchanged if there is none, because speakers do not differ."""
     return np.divide(scores, noise, out=scores.copy(), where=noise > 0)
 
 
 def _scale(observed: Floats, scores: Floats, noise: Floats, usual: Floats) -> Floats:
-    """What a draw (A + 1) is multiplied with to be a score at the noise of the data. For the mean it is such that the
-    data's own statistic comes to its score."""
+    """Factors (A + 1) from a draw to a score at the noise of the data. For the mean, the factor turns the statistic of
+    the data into its score."""
     each = np.divide(noise, usual, out=np.ones_like(noise), where=usual > 0)
     mean = _mean(scores[None])[0]
     whole = mean / observed[-1] if observed[-1] > 0 else float(each.mean()) if len(each) else 1.0
@@ -150,7 +151,7 @@ def _scale(observed: Floats, scores: Floats, noise: Floats, usual: Floats) -> Fl
 def _residual(
     tables: Sequence[Table], values: Floats, wanted: Floats, design: Design, permutations: int, seed: int
 ) -> list[Draws]:
-    """The draws of residuals permuted and of residuals flipped, for the wanted columns (A + 1)."""
+    """The draws with permuted and with sign-flipped residuals, for the wanted columns (A + 1)."""
     needed = np.isfinite(values) & (wanted[:-1] | wanted[-1])
     fitted = {column: residuals_of(tables[column], design) for column in np.flatnonzero(needed).tolist()}
     shape = (permutations, len(tables))

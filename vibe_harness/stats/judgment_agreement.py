@@ -1,6 +1,6 @@
-"""How often judges call a reading right: shares, differences and agreement, with whole responses as the units.
+"""How often judges call a reading right: shares, differences and agreement, with whole responses as units.
 
-What was read in one response stands or falls together, so resampling and tests take a response with all its judgments.
+Readings of one response are not independent, so resampling and tests take a response with all its judgments.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from vibe_harness.stats.rng import picks, random_words
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 DRAWN = 1 << 20
-"""Responses drawn at a time."""
+"""Responses in one block of resamples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of judgments. `value` and `interval` (95 %) are None where nothing was judged."""
+    """A share of judgments. `value` and `interval` (95 %) are None without judgments."""
 
     value: float | None
     interval: tuple[float, float] | None
-    exact: bool = False  # nothing varied, so that the interval is the exact bound of `share_right`
+    exact: bool = False  # nothing varies, so the interval is the exact bound of `share_right`
 
 
 def share_right(right: ArrayLike, judged: ArrayLike, *, resamples: int = 10_000, seed: int = 0) -> Share:
     """Judgments called right over all judgments, with a percentile bootstrap over whole responses.
 
-    right, judged: (R,), of each response; 0 <= right <= judged (fractions where several judges are averaged).
-    Responses without a judgment are left out. Where all responses have the same share, all judgments right among them,
-    a bootstrap would show no doubt at all; there the interval is exact: of R responses none is unlike, so that at most
-    1 - 0.025^(1/R) of all are (Clopper and Pearson 1934), each of them right or wrong throughout at worst.
+    right, judged: (R,), of each response; 0 <= right <= judged (fractions if several judges are averaged). Responses
+    without a judgment are left out. If all responses have the same share, such as all judgments right, a bootstrap has
+    no width; the interval is then exact: none of R responses differs, so at most 1 - 0.025^(1/R) of all responses do
+    (Clopper and Pearson 1934), and those are entirely right or entirely wrong at worst.
     """
     pairs = _responses(right, judged)
     if not len(pairs):
@@ -47,9 +47,9 @@ def share_right(right: ArrayLike, judged: ArrayLike, *, resamples: int = 10_000,
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """first - second of two shares of the same judgments, its 95 % interval, and a test that there is none.
+    """first - second of two shares of the same judgments, its 95 % interval, and the p of a test that it is 0.
 
-    None where nothing was judged.
+    None without judgments.
     """
 
     value: float | None
@@ -62,11 +62,10 @@ def paired_difference(
 ) -> Difference:
     """Compare how often two extractors are right on the same attributes of the same responses.
 
-    first, second, judged: (R,), right readings of either and attributes judged for both, of each response. Interval:
-    percentile bootstrap over whole responses, exact as that of `share_right` where all responses have the same
-    difference: where the two never differ, up to 1 - 0.025^(1/R) of all responses could, either way. Test: were the two
-    exchangeable, the sign of each response's difference could as well be the other one (Fisher's randomisation of
-    paired data); p = (b + 1)/(m + 1), two-sided, m = resamples.
+    first, second, judged: (R,), right readings of each extractor and attributes judged for both, by response. Interval:
+    percentile bootstrap over whole responses, or exact, as in `share_right`, if all responses have the same difference:
+    if the two never differ, up to 1 - 0.025^(1/R) of all responses may. Test: random signs of the responses'
+    differences (Fisher's randomisation of paired data); p = (b + 1)/(m + 1), two-sided, m = resamples.
     """
     difference = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
     pairs = _responses(difference, judged)

@@ -1,4 +1,4 @@
-"""Several counts in one number of a matrix product, whose time goes with the numbers and not with the counts."""
+"""Packing several counts into one number, so that a matrix product over them takes less time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from vibe_harness.stats.ntvd import Counts
 
 BITS = 24
-"""Whole numbers of so many bits are exact in single precision."""
+"""Integers of up to this number of bits are exact in single precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Count k stands `shift[k]` bits up in number `place[k]`, `bits[k]` bits wide: all (K,).
+    """Count k is in number `place[k]`, from bit `shift[k]`, `bits[k]` bits wide; all (K,).
 
-    A group's count is at most the total over all units, so that the bits of that total are room enough and nothing is
-    carried into the next count. Few answers a unit, as where units are single utterances, leave room for two to ten.
+    A group's count is at most the total over all units, so the bits of that total suffice and nothing is carried into
+    the next count. With few answers per unit, as for single utterances, two to ten counts fit into a number.
     """
 
     place: NDArray[np.int64]
@@ -28,7 +28,7 @@ class Packing:
 
     @classmethod
     def of(cls, counts: Counts) -> Packing | None:
-        """The packing of columns (S, K), the widest first; None where it would not halve their number."""
+        """The packing of columns (S, K), widest first; None if it does not halve their number."""
         bits = np.ceil(np.log2(counts.sum(axis=0) + 1.0)).astype(np.int64)
         place, shift = np.zeros_like(bits), np.zeros_like(bits)
         number = used = 0
@@ -40,14 +40,14 @@ class Packing:
         return cls(place, shift, bits) if 2 * (number + 1) <= bits.size else None
 
     def packed(self, counts: Counts) -> Counts:
-        """(S, numbers) out of columns (S, K)."""
+        """Packed numbers (S, numbers) of columns (S, K)."""
         numbers = np.zeros((len(counts), int(self.place.max()) + 1), dtype=np.int64)
         for column, (place, shift) in enumerate(zip(self.place, self.shift, strict=True)):
             numbers[:, place] += counts[:, column] << shift
         return numbers
 
     def counts(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
-        """Counts (K, N) out of sums of packed numbers (numbers, N)."""
+        """Counts (K, N) of sums of packed numbers (numbers, N)."""
         counts = numbers.astype(np.int32)[self.place]
         counts >>= self.shift[:, None].astype(np.int32)
         counts &= ((1 << self.bits) - 1)[:, None].astype(np.int32)

@@ -15,17 +15,17 @@ from vibe_harness.stats.permutation import permutation_tests
 from vibe_harness.stats.simulation import Pattern, answers, largest_shift, shifted
 
 BATCH = 50
-"""Simulations tested with the same draws."""
+"""Number of simulations that share the draws of a test."""
 MOST_PERMUTATIONS = 10_000
-"""Permutations of a run, by default."""
+"""Default number of permutations of a run."""
 PRECISION = 0.25
-"""Width in nTVD to which the detectable shift is narrowed down."""
+"""Precision of the detectable shift, in nTVD."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulator:
-    """Runs with a known shift. draw(rng, score): one table (S, V) for each attribute, not filtered. limit: the largest
-    score it can draw."""
+    """Simulates runs with a known shift. draw(rng, score): one unfiltered table (S, V) for each attribute. limit: the
+    largest score that it can draw."""
 
     draw: Callable[[np.random.Generator, float], list[Counts]]
     groups: Codes
@@ -34,7 +34,7 @@ class Simulator:
 
 @dataclass(frozen=True, slots=True)
 class PowerPoint:
-    """share: of the simulated runs with this true score whose test was significant; low, high: its 95 % interval."""
+    """share: of simulated runs with this true score that had a significant test; low, high: its 95 % interval."""
 
     score: float
     share: float
@@ -44,8 +44,8 @@ class PowerPoint:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """detectable: the smallest true nTVD found with the target power; None where `reason` says why. curve: what was
-    simulated, by score, for a figure. smallest_p: what the test's p can come down to with so many speakers."""
+    """detectable: the smallest true nTVD that is detected with the target power; None if `reason` says why. curve: the
+    simulated points, by score, for a figure. smallest_p: the smallest p that the test can reach in this design."""
 
     detectable: float | None
     target: float
@@ -62,9 +62,9 @@ def from_design(
     habit: float,
     pattern: Pattern = Pattern.SPREAD,
 ) -> Simulator:
-    """A corpus as it is designed. sizes: speakers a group. answers_each: answers of each speaker, one number or (S,).
-    bases: for each attribute the shares (V,) of its values over all groups. habit: between-speaker share of the
-    variance (0: a speaker's answers are independent); attributes have habits of their own."""
+    """Simulate a designed corpus. sizes: speakers per group. answers_each: answers of each speaker, one number or (S,).
+    bases: for each attribute, the shares (V,) of its values over all groups. habit: between-speaker share of the
+    variance (0: a speaker's answers are independent), drawn independently for each attribute."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     if len(sizes) < 2 or min(sizes) < 1 or not bases:
         raise UserError("power: at least two groups with a speaker each, and one attribute")
@@ -78,12 +78,12 @@ def from_design(
 
 
 def from_pilot(tables: Sequence[ArrayLike], sizes: Sequence[int], *, pattern: Pattern = Pattern.SPREAD) -> Simulator:
-    """A corpus whose speakers answer as those of a pilot run.
+    """Simulate a corpus whose speakers are like those of a pilot run.
 
-    tables: (S, V) for each attribute, the pilot's counts by speaker, not filtered. sizes: speakers a group in the
-    corpus to come. Whole speakers are drawn from the pilot with replacement, whatever their group, which keeps their
-    habits, their numbers of answers and what goes together over attributes; then answers are moved at random to their
-    new group's values. A shift in the pilot counts as habit: the result is then on the safe side.
+    tables: for each attribute, the pilot's unfiltered counts (S, V) by speaker. sizes: speakers per group of the
+    planned corpus. Whole speakers are drawn from the pilot with replacement, regardless of group, which keeps their
+    habits, numbers of answers and correlations between attributes; then answers are moved at random to the values of
+    their new group. A shift in the pilot counts as habit, so the result is conservative.
     """
     pilot = [checked_counts(table, "pilot") for table in tables]
     if not pilot or any(table.ndim != 2 or len(table) != len(pilot[0]) or not len(table) for table in pilot):

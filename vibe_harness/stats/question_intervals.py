@@ -1,8 +1,8 @@
-"""Intervals of figures over questions that hold with ten or twenty of them.
+"""Intervals of figures over few questions, ten or twenty.
 
-Percentile bootstraps of so few questions cover 0.67 to 0.93: they lack Student's t, and where nearly all questions are
-alike they see hardly any variance. Here one question more is imagined, which is undecided, when the variance is worked
-out; the figure itself stays that of the questions.
+Percentile bootstraps of so few questions cover 0.67 to 0.93: they lack Student's t, and if nearly all questions agree
+they show hardly any variance. Here the variance is estimated with one more, undecided question; the estimate itself is
+that of the questions.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 from vibe_harness.stats.consistency import Agreement, Floats
 
 UNDECIDED = 0.5
-"""A figure from 0 to 1 of the question that is imagined."""
+"""Value (0 to 1) of the additional question."""
 
 
 def share_interval(values: Floats, weights: Floats, level: float = 0.95) -> tuple[float, float]:
-    """Interval of the mean of figures from 0 to 1, as shares or entropies.
+    """Interval of the mean of values from 0 to 1, such as shares or entropies.
 
-    values: (Q,), of each question, at least two; weights: (Q,), how much each counts. Clopper and Pearson's (1934)
-    interval at the number of independent answers that would have the mean's variance, taken down by Student's t (Korn
-    and Graubard 1998, "Confidence intervals for proportions with small expected number of positive counts").
+    values: (Q,), one per question, at least two; weights: (Q,). This is Clopper and Pearson's (1934) interval for the
+    effective number of independent answers, reduced by Student's t (Korn and Graubard 1998, "Confidence intervals for
+    proportions with small expected number of positive counts").
     """
     from scipy.special import betaincinv, ndtri, stdtrit
 
@@ -34,7 +34,7 @@ def share_interval(values: Floats, weights: Floats, level: float = 0.95) -> tupl
     variance = count / (count - 1) * float((own**2 * (values - drawn) ** 2).sum())
     tail = (1 - level) / 2
     if variance <= 0:
-        return 0.0, 1.0  # every question undecided: nothing to go by
+        return 0.0, 1.0  # every question is undecided
     number = drawn * (1 - drawn) / variance * float(ndtri(1 - tail) / stdtrit(count - 2, 1 - tail)) ** 2
     hits = number * mean
     low = float(betaincinv(hits, number - hits + 1, tail)) if mean > 0 else 0.0
@@ -47,8 +47,8 @@ def kappa_interval(
 ) -> tuple[float, float] | None:
     """Student's t interval of a kappa with the standard error of leaving out one question at a time.
 
-    statistic: `pooled_kappa` or `averaged_kappa`. The error is the larger of that of the questions and that with one
-    more, whose answers are spread over all options and agree as chance has it. Within -1 and 1; None without an error.
+    statistic: `pooled_kappa` or `averaged_kappa`. The error is the larger of those with and without one more question,
+    whose answers are spread over all options and agree by chance. Clipped to -1 and 1; None without an error.
     """
     from scipy.special import stdtrit
 

@@ -1,4 +1,4 @@
-"""Does a shift hold for sentences that were not asked? Speakers and sentences both as random factors."""
+"""Whether a shift generalises to other sentences, with speakers and sentences as random factors."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from vibe_harness.stats.rng import Words, random_words
 
 SPLITS = 20
 FEWEST = 6
-"""Sentences under which nothing is said of others."""
+"""Fewest sentences from which the shift is generalised."""
 MOST_LEFT_OUT = 40
-"""Portions of sentences that are left out in turn, where there are more sentences than that."""
+"""Largest number of portions of sentences for the jackknife."""
 TOO_FEW = f"fewer than {FEWEST} sentences were spoken in every group"
 NOT_CROSSED = "too few speakers share a sentence to tell speakers from sentences"
 
 
 @dataclass(frozen=True, slots=True)
 class CrossedShift:
-    """sentences: those spoken in every group. at_least: as that of a bracket, with new sentences and new speakers in
-    mind. error: its standard error; freedom: degrees of freedom. None where `reason` says why."""
+    """sentences: number of sentences spoken in every group. at_least: as in a bracket, for new sentences and new
+    speakers. error: its standard error; freedom: degrees of freedom. None if `reason` says why."""
 
     sentences: int
     at_least: float | None = None
@@ -40,7 +40,7 @@ class CrossedShift:
     reason: str | None = None
 
     def low(self, level: float = 0.95) -> float | None:
-        """Lower end of the interval of the true score, not under 0."""
+        """Lower end of the interval of the true score, at least 0."""
         from scipy.special import stdtrit
 
         if self.at_least is None or self.error is None or self.freedom is None:
@@ -49,15 +49,15 @@ class CrossedShift:
 
 
 def crossed_shift(tables: Sequence[Counts], groups: Codes, *, splits: int = SPLITS, seed: int = 0) -> CrossedShift:
-    """The cross-fitted score of a task when both speakers and sentences are drawn at random.
+    """The cross-fitted score of a task with random speakers and random sentences.
 
-    tables: for each attribute (S, M, V) counts by speaker, sentence and value. groups: (S,).
+    tables: for each attribute, counts (S, M, V) by speaker, sentence and value. groups: (S,).
 
-    The speakers of each group are split in two, and the sentences too; the signs of the differences of one half of both
-    weigh those of the other half of both, so that neither a speaker nor a sentence stands on both sides. A preference
-    of these sentences alone, which other sentences would not show, adds nothing on average. The variance is that of
-    leaving out one speaker at a time and that of leaving out one sentence (or one portion of them) at a time, added:
-    not less than that of two-way clusters, which takes off the part that both share (Cameron, Gelbach and Miller 2011).
+    The speakers of each group are split into halves, and so are the sentences. Differences in one half of both are
+    weighted by the signs of those in the other half of both, so that no speaker and no sentence is on both sides. A
+    shift of these sentences only adds nothing on average. The variance is the sum of the jackknife variances over
+    speakers and over sentences (or portions of them), which is at least that of two-way clustering, where the part that
+    both share is subtracted (Cameron, Gelbach and Miller 2011).
     """
     design = Design.of(groups)
     spoken = np.stack([
@@ -85,13 +85,13 @@ def crossed_shift(tables: Sequence[Counts], groups: Codes, *, splits: int = SPLI
     variance = float(speakers.sum() + sentences[0])
     if variance <= 0:
         return CrossedShift(number, reason="no answer differs from another")
-    kinds = np.append(groups, np.full(portions.max() + 1, groups.max() + 1))  # sentences beside the groups' speakers
+    kinds = np.append(groups, np.full(portions.max() + 1, groups.max() + 1))  # sentences come last
     freedom = satterthwaite(np.append(speakers, sentences), kinds)
     return CrossedShift(number, float(np.mean(np.array(values)[usable])), float(np.sqrt(variance)), freedom)
 
 
 def _portions(number: int, words: Words) -> Codes:
-    """The portion of each sentence, of about equal numbers."""
+    """The portion of each sentence; portions have about equal size."""
     order = words(number).argsort(kind="stable")
     portions = np.empty(number, dtype=np.int64)
     portions[order] = np.arange(number) % min(number, MOST_LEFT_OUT)
@@ -121,7 +121,7 @@ def _scores(table: Counts, design: Design, half: Codes, side: Codes, portions: C
 
 
 def _crossed(cells: Floats) -> NDArray[np.float64]:
-    """Score (...) of counts (..., 2, 2, G, V): the mean over the two pairs of halves that share nothing."""
+    """Score (...) of counts (..., 2, 2, G, V): the mean over the two pairs of disjoint halves."""
     totals = cells.sum(axis=-1, keepdims=True)
     shares = np.divide(cells, totals, out=np.full(cells.shape, np.nan), where=totals > 0)
     own = differences_from_mean(shares)

@@ -13,15 +13,15 @@ from vibe_harness.stats.ntvd import Counts, Floats, shift
 
 
 class Pattern(StrEnum):
-    """What moves when the voice changes."""
+    """The pattern of a shift."""
 
-    SPREAD = "spread"  # all values: each group turns to values of its own
-    TWO_VALUES = "two values"  # half of the groups turn to the commonest value, the others to the second
-    ONE_GROUP = "one group"  # the first group turns to the rarer half of the values, the others do not move
+    SPREAD = "spread"  # all values: each group moves to its own values
+    TWO_VALUES = "two values"  # half of the groups move to the most frequent value, the others to the second
+    ONE_GROUP = "one group"  # the first group moves to the rarer half of the values, the others do not move
 
 
 def zipf(values: int) -> Floats:
-    """Shares (V,) that fall with rank as 1/1, 1/2, 1/3, ...: about how open answers are spread."""
+    """Shares (V,) proportional to 1/1, 1/2, 1/3, ..., similar to those of open answers."""
     shares = 1.0 / np.arange(1, values + 1)
     return np.asarray(shares / shares.sum())
 
@@ -65,7 +65,7 @@ def _targets(base: Floats, groups: int, pattern: Pattern) -> Floats:
 
 
 def answers(rng: np.random.Generator, shares: Floats, groups: Codes, number: ArrayLike, habit: float) -> Counts:
-    """Counts (S, V) of the answers of speakers with habits of their own.
+    """Simulated counts (S, V) of the answers of speakers with habits.
 
     shares: (G, V). groups: (S,). number: answers of each speaker, (S,) or one number. habit: between-speaker share of
     the variance, 0 (independent answers) to below 1: each speaker's distribution is drawn from a Dirichlet

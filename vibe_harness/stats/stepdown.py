@@ -1,4 +1,4 @@
-"""P-values adjusted for the largest of many statistics over the same permutations (Westfall and Young 1993)."""
+"""Step-down adjusted p-values of several statistics with the same permutations (Westfall and Young 1993)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TOLERANCE = 1e-9
 
 
 class StepDown:
-    """The step-down maxT procedure (Westfall and Young 1993, algorithm 4.1), block by block of draws.
+    """The step-down maxT procedure (Westfall and Young 1993, algorithm 4.1), in blocks of draws.
 
-    The j-th largest statistic is compared, in each draw, with the largest of its own and all smaller ones. The chance
-    of one or more false rejections at alpha is then at most alpha, whichever hypotheses are true.
+    In each draw, the j-th largest statistic is compared with the maximum of its own and all smaller ones. The
+    probability of any false rejection at alpha is at most alpha, whichever hypotheses are true.
     """
 
     def __init__(self, observed: Floats) -> None:
@@ -40,7 +40,7 @@ class StepDown:
 
 
 def adjusted_p_values(observed: Floats, drawn: Floats, complete: bool) -> Floats:
-    """Adjusted p (A,) of statistics on scales of their own, by the smallest p (Westfall and Young 1993, minP).
+    """Adjusted p (A,) of statistics on different scales, by the smallest p (Westfall and Young 1993, minP).
 
     observed: (A,); drawn: (B, A). NaN in `observed` stays NaN; NaN in `drawn` counts as larger than all.
     """
@@ -49,7 +49,7 @@ def adjusted_p_values(observed: Floats, drawn: Floats, complete: bool) -> Floats
     if not tested.size:
         return result
     draws = np.where(np.isnan(drawn[:, tested]), np.inf, drawn[:, tested])
-    # With the data among them, so that no draw is ranked among fewer than the data are.
+    # The data are included, so that data and draws are ranked among equally many.
     pooled = np.sort(draws if complete else np.vstack([draws, observed[tested]]), axis=0)
     ranks = [_smaller(pooled[:, column], draws[:, column]) for column in range(tested.size)]
     own = [float(_smaller(pooled[:, column], observed[[index]])[0]) for column, index in enumerate(tested)]
@@ -60,7 +60,7 @@ def adjusted_p_values(observed: Floats, drawn: Floats, complete: bool) -> Floats
 
 
 def _smaller(pooled: Floats, values: Floats) -> Floats:
-    """How many of the sorted draws are smaller: p falls as it rises, alike for every statistic."""
+    """Number of smaller draws. p decreases with it in the same way for every statistic."""
     with np.errstate(invalid="ignore"):
         slack = TOLERANCE * np.maximum(np.abs(values), 1.0)
         return np.searchsorted(pooled, np.where(np.isinf(values), values, values - slack)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Which values carry the shift, in which direction, each with its interval."""
+"""The contribution of each value to the shift, its direction and its interval."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from vibe_harness.stats.residuals import residuals_of
 from vibe_harness.stats.tables import Table
 
 PRIOR_FREEDOM = 4.0
-"""Degrees of freedom that the spread of a value over all groups counts for beside each group's own (Smyth 2004)."""
+"""Prior degrees of freedom of the pooled variance of a value, added to each group's own (Smyth 2004)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """What each value adds. Arrays are None where `reason` says why.
+    """The contribution of each value. Arrays are None if `reason` says why.
 
-    shares: (G, V), the share of each value in each group, in points. differences: (G, V), that share less the mean over
-    groups, in points; positive: the group is given the value more often. parts: (V,), what each value adds to the
-    score; they sum to it. errors: (G, V), standard errors of the differences, in points; freedom: (G, V), their degrees
-    of freedom. groups: (S,), of the speakers.
+    shares: (G, V), share of each value in each group, in points. differences: (G, V), that share minus the mean over
+    groups, in points; positive if the group gets the value more often. parts: (V,), contributions to the score, which
+    they sum to. errors: (G, V), standard errors of the differences, in points; freedom: (G, V), their degrees of
+    freedom. groups: (S,), of the speakers.
     """
 
     shares: Floats | None
@@ -43,10 +43,10 @@ class Contributions:
     reason: str | None = None
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
-        """Ends (G, V) of the intervals that each hold the true difference with probability `level`, or None.
+        """Ends (G, V) of the intervals of the differences at `level`, or None.
 
-        Student's t; for a value that all speakers of each group give equally often what `bracket.unseen` speakers,
-        unlike in everything, could add: (1 - 1/G) of their shares' sum.
+        Student's t intervals. For a value that all speakers of each group give equally often, the width is what
+        `bracket.unseen` speakers who differ in everything could add: (1 - 1/G) of the sum of their shares.
         """
         from scipy.special import stdtrit
 

@@ -57,7 +57,7 @@ def test_the_tokens_of_labels(vocabulary: Vocabulary, expected: dict[str, tuple[
     "vocabulary", [Vocabulary("AB", "CD"), Vocabulary("A", "B"), Vocabulary("A", "B", unknown="<unk>")]
 )
 def test_labels_that_are_no_tokens_are_refused(vocabulary: Vocabulary) -> None:
-    with pytest.raises(UserError, match="labels A, B, C are no single tokens of the model 'org--name'") as caught:
+    with pytest.raises(UserError, match="labels A, B, C are not single tokens of the model 'org--name'") as caught:
         Labels(CARD, vocabulary).tokens(request())
     assert "\n" not in str(caught.value)
 
@@ -90,10 +90,10 @@ def test_the_likeliest_label_answers_wherever_it_stands(logs: list[float], order
     [
         ([-1.0, -1.0, -2.0], "a tie: A and B are equally likely"),
         ([-2.0, -1.0, -1.0], "a tie: B and C are equally likely"),
-        ([-1.0, float("nan"), -2.0], "no numbers: A -1.0, B nan, C -2.0"),
-        ([float("nan")] * 3, "no numbers"),
-        ([-1.0, -2.0, float("-inf")], "no numbers: A -1.0, B -2.0, C -inf"),
-        ([float("inf"), -2.0, -3.0], "no numbers"),
+        ([-1.0, float("nan"), -2.0], "not finite: A -1.0, B nan, C -2.0"),
+        ([float("nan")] * 3, "not finite"),
+        ([-1.0, -2.0, float("-inf")], "not finite: A -1.0, B -2.0, C -inf"),
+        ([float("inf"), -2.0, -3.0], "not finite"),
     ],
 )
 def test_what_settles_on_no_label_is_an_error(logs: list[float], said: str) -> None:

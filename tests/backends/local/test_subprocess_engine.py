@@ -98,7 +98,7 @@ def test_requests_and_clips_go_over_and_answers_come_back() -> None:
 @pytest.mark.parametrize(
     ("prompt", "message"),
     [
-        ("die", r"killed by signal 9: there was too little memory, most likely"),
+        ("die", r"killed by signal 9, probably because memory ran out"),
         ("raise", r"failed: ZeroDivisionError: oh\. Its output: .*\.log"),
         ("refuse", r"^cannot go on$"),
     ],

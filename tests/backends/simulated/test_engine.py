@@ -175,6 +175,7 @@ def test_a_weight_of_nothing_is_never_chosen():
     assert {chance.weighted([0.0, 2.0, 0.0, 1.0, 0.0]) for _ in range(1_000)} == {1, 3}
 
 
+@pytest.mark.slow
 def test_ever_more_answers_converge_to_the_truth_with_refusals_and_faults_in_it():
     """14,000 answers; refusals that follow the voice take some voices' answers out of the truth as well."""
     a_card = card(refusal_rate=0.3, refusal_shift=0.5, breakage_rate=0.3)

@@ -218,6 +218,7 @@ def test_the_measured_score_is_that_of_a_direct_simulation_and_never_under_the_t
         assert scores.mean() > truth - 3 * error
 
 
+@pytest.mark.slow
 def test_the_truth_is_what_ever_more_answers_converge_to():
     card, tasks, clips = material("advisory")
     card = card.model_copy(update={"args": {"strength": 0.7, "refusal_rate": 0, "breakage_rate": 0}})

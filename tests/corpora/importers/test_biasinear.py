@@ -59,7 +59,7 @@ def _edit(index: int, **cells: object) -> Callable[[list[Row]], None]:
         (_edit(1, option_a_text="something else"), "its options are not those of the original row in reverse"),
         (_edit(0, answer="E"), "answer 'E' is not A to D"),
         (_edit(0, order="sideways"), "the order is unknown"),
-        (_edit(2, accent="American"), "stands twice"),
+        (_edit(2, accent="American"), "is repeated"),
         (_edit(0, sample_id="q?1"), "sample 'q/1' would have the same file names|sample 'q[?]1' would have the same"),
         (_edit(0, option_b={"bytes": None, "path": None}), "the audio of 'option_b' is missing"),
     ],

@@ -47,7 +47,7 @@ def test_an_unchanged_zip_is_not_unpacked_again(tmp_path: Path, monkeypatch: pyt
 def test_a_path_that_climbs_out_unpacks_nothing(tmp_path: Path, name: str) -> None:
     archive = _zip(tmp_path / "a.zip", {"good.wav": b"1", name: b"2"})
     before = open_source(_zip(tmp_path / "b.zip", {"old": b"1"}), tmp_path / "out")
-    with pytest.raises(UserError, match="climbs out of the folder"):
+    with pytest.raises(UserError, match="a path out of the folder"):
         open_source(archive, tmp_path / "out")
     assert (before / "old").is_file() and not (tmp_path / "out.part").exists()
     assert not list(tmp_path.rglob("evil*")) and not list(tmp_path.rglob("good*"))

@@ -203,7 +203,7 @@ def test_levels_of_a_column_that_is_there(tmp_path: Path, monkeypatch: pytest.Mo
     again.write_text(
         "corpus: again\nversion: 1\ndescription: x\nbase: new\nperturb: {levels: {rate: [0.75, 1]}}\n", encoding="utf-8"
     )
-    with pytest.raises(UserError, match=r"perturb.levels: the base has a column 'rate' already"):
+    with pytest.raises(UserError, match=r"perturb.levels: the base already has a column 'rate'"):
         prepare(*load_corpus_card(str(again)), None, tmp_path / "again")
 
 
@@ -211,6 +211,6 @@ def test_levels_of_a_column_that_is_there(tmp_path: Path, monkeypatch: pytest.Mo
 def test_changed_sound_stays_in_its_folder(name: str, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "x.wav", TONE.samples, RATE)
     target = tmp_path / "deep" / "er" / "sound"
-    with pytest.raises(UserError, match="no name of a file"):
+    with pytest.raises(UserError, match="cannot be the name of a file"):
         perturb_files(tmp_path, [Clip(name, "x.wav", "s", {})], Perturbation(loudness=0.5), target, lambda _: None)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["x.wav"]

@@ -206,7 +206,7 @@ def test_l2_arctic_by_a_card_of_ones_own(tmp_path: Path) -> None:
     prepared = _prepare(str(card), tmp_path / "src", tmp_path)
     assert len(prepared.corpus.clips) == 6
     assert counted(prepared.left_out) == {
-        "sentence not drawn": 4, "speaks of gender": 2, "not every speaker has the sentence": 1,
+        "sentence not drawn": 4, "mentions gender": 2, "not every speaker has the sentence": 1,
     }  # fmt: skip
     assert find_corpus("few").speaker_strata == {"accent": ["gender"]}
 
@@ -291,7 +291,7 @@ def test_two_rows_that_name_one_clip_are_refused(tmp_path: Path) -> None:
     head = "id,speaker,gender,context,irrelevant,stereotypical,anti-stereotypical,labels,annotators"
     table.write_text("\n".join([head, row, row]), encoding="utf-8")
     write(tmp_path / "src" / "speech" / "gender" / "00000_Ava.wav", speechlike(0.3))
-    with pytest.raises(UserError, match="two clips are called 'spoken-stereoset/Ava/gender-00000'"):
+    with pytest.raises(UserError, match="two clips have the id 'spoken-stereoset/Ava/gender-00000'"):
         _prepare("spoken-stereoset", tmp_path / "src", tmp_path)
 
 

@@ -1,1 +1,1 @@
-"""Models in this machine's own processes."""
+"""Models that run on this machine."""

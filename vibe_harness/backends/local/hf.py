@@ -1,6 +1,6 @@
-"""The `hf` backend: transformers, in a process of its own, one request at a time.
+"""The `hf` back end: transformers in its own process, one request at a time.
 
-Slow and exact: no batch, so no padding, and the answer to one clip never depends on another.
+It is slow and exact: without batches there is no padding, and answers never depend on other requests.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ GREEDY: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None
 
 
 class HFArguments(Options):
-    """What can change an answer."""
+    """Options that can change an answer."""
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     attention: Literal["sdpa", "eager", "flash_attention_2"] | None = None
-    trust_remote_code: bool = Field(False, description="run code that the model's repository brings along")
-    chat_template_kwargs: dict[str, Any] = Field({}, description="for the chat template, as enable_thinking: false")
-    temperature: float | None = Field(None, ge=0, le=2, description="of answers in free text, in place of the task's")
+    trust_remote_code: bool = Field(False, description="run Python code from the model's repository")
+    chat_template_kwargs: dict[str, Any] = Field({}, description="for the chat template: {enable_thinking: false}")
+    temperature: float | None = Field(None, ge=0, le=2, description="of free-text answers, instead of the task's")
 
 
 class HFConnection(Options):
-    """What cannot change an answer but by the order of floating-point sums."""
+    """Options that can change an answer only through the order of floating-point sums."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
 
 
 class HFEngine(ChildEngine):
-    """transformers in a process of its own."""
+    """transformers in its own process."""
 
     Arguments = HFArguments
     Connection = HFConnection
@@ -102,7 +102,7 @@ class HFInside:
         }
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers in the order of the requests. Raises EngineError where a clip did not get into the inputs."""
+        """Yield answers in the order of the requests. Raises EngineError if a clip is missing from the inputs."""
         for request in requests:
             started = time.monotonic()
             inputs = self._inputs(request)
@@ -125,7 +125,7 @@ class HFInside:
             )
 
     def close(self) -> None:
-        """Nothing: the memory goes with the process."""
+        """Do nothing, since the memory is freed with the process."""
 
     @property
     def _served(self) -> str:
@@ -135,10 +135,10 @@ class HFInside:
         inputs = self._processor.inputs(request)
         if request.audio is None:
             return inputs.to(self._device)
-        return inputs.to(self._device, dtype=self._model.dtype)  # only floating-point tensors change their type
+        return inputs.to(self._device, dtype=self._model.dtype)  # changes the type of floating-point tensors only
 
     def _tokens(self, request: Request, inputs: Any) -> list[int]:
-        """The new tokens, the final one included."""
+        """The new tokens, including the final one."""
         import torch
 
         generation = request.generation
@@ -154,9 +154,9 @@ class HFInside:
         return tokens
 
     def _likeliest(self, request: Request, inputs: Any, started: float) -> Response:
-        """The answer by likelihood: one forward pass, the logits behind the last position of the prompt."""
+        """The answer by likelihood: one forward pass, with the logits after the last token of the prompt."""
         tokens = self._labels.tokens(request)
-        # As the model writes them: what processes logits while text is generated is not among them.
+        # Raw logits, without logits processors.
         output = self._generated(inputs, max_new_tokens=1, output_logits=True, return_dict_in_generate=True, **GREEDY)
         logged = output.logits[0][0].float().log_softmax(-1)
         return answer(
@@ -183,7 +183,7 @@ class HFInside:
         return set(ends) if isinstance(ends, list) else {ends}
 
     def _constraint(self, schema: Mapping[str, Any]) -> Any:
-        """A fresh logits processor that allows only what follows the schema."""
+        """A new logits processor that allows only text that follows the schema."""
         import xgrammar
         from xgrammar.contrib.hf import LogitsProcessor
 
@@ -193,7 +193,7 @@ class HFInside:
                 self._processor.tokenizer, vocab_size=size, stop_token_ids=sorted(self._ends())
             )
             self._grammar_compiler = xgrammar.GrammarCompiler(info)
-        key = json.dumps(schema)  # the order of the keys is the order in which they are written
+        key = json.dumps(schema)  # the order of the keys is the order in the answer
         if key not in self._grammars:
             self._grammars[key] = self._grammar_compiler.compile_json_schema(
                 key, any_whitespace=False, separators=(",", ":")
@@ -207,5 +207,5 @@ def _device(asked: str) -> str:
     if asked == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if asked == "cuda" and not torch.cuda.is_available():
-        raise UserError("no GPU is to be seen: --model-args device=cpu runs on the processor")
+        raise UserError("there is no GPU: use --model-args device=cpu")
     return asked

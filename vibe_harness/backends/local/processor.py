@@ -1,4 +1,4 @@
-"""A model's own processor, from transformers: from a request to what its model is given, the clip among it."""
+"""A model's own processor from transformers, which turns a request with its clip into the model's inputs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from vibe_harness.records import Request, Waveform
 
 
 class Processor:
-    """The processor of a model that hears, or the tokenizer of one that reads."""
+    """The processor of an audio model, or the tokenizer of a text model."""
 
     def __init__(self, card: ModelCard, trust_remote_code: bool, chat_template_kwargs: dict[str, Any]) -> None:
-        """Load it. Raises UserError where it cannot be, or where the card's sample rate is not the model's."""
+        """Load it. Raises UserError if that fails, or if the card's sample rate is not the model's."""
         import transformers
 
         self.card = card
@@ -41,14 +41,14 @@ class Processor:
 
     @property
     def window_s(self) -> float | None:
-        """Seconds at which a Whisper-like feature extractor cuts a clip, without a word; None where there is none."""
+        """Seconds at which a Whisper-like feature extractor silently cuts a clip; None if it does not."""
         samples = getattr(self._features, "n_samples", None)
         return None if samples is None else float(samples / self.card.sample_rate)
 
     def text(self, request: Request) -> str:
-        """The final prompt: laid out by the card, or by the model's own chat template where the card leaves it to it.
+        """The final prompt, with the card's layout or, if it has none, the model's own chat template.
 
-        Raises UserError where it does not hold exactly one placeholder for the clip.
+        Raises UserError if it does not hold exactly one placeholder for the clip.
         """
         text = joined(self.card, request) or self._templated(request)
         if request.audio is not None and self.placeholder and text.count(self.placeholder) != 1:
@@ -59,7 +59,7 @@ class Processor:
         return text
 
     def inputs(self, request: Request) -> Any:
-        """What the model is given, as tensors. Raises EngineError where the clip did not get into it."""
+        """The model's inputs, as tensors. Raises EngineError if the clip is missing from them."""
         text, wave = self.text(request), clip_of(request, self.card)
         begin = self.tokenizer.bos_token
         options = {"return_tensors": "pt", "add_special_tokens": not (begin and text.startswith(begin))}
@@ -67,11 +67,11 @@ class Processor:
             return self.tokenizer(text, **options)
         self._check_length(wave)
         inputs = self._processor(text=text, audio=[wave.samples], sampling_rate=wave.rate, **options)
-        self._check_heard(request, text, inputs)
+        self._check_inputs(request, text, inputs)
         return inputs
 
     def _templated(self, request: Request) -> str:
-        """The prompt as the model's own chat template makes it, the clip's placeholder where the template puts it."""
+        """The prompt from the model's own chat template, with the clip's placeholder where the template puts it."""
         content: Any = request.prompt
         if self.card.audio:
             content = [] if request.audio is None else [{"type": "audio"}]
@@ -84,8 +84,9 @@ class Processor:
         )  # fmt: skip
         return text
 
-    def _check_heard(self, request: Request, text: str, inputs: Any) -> None:
-        """Features of the clip are among the inputs, and its placeholder grew: a wrong keyword only gets a warning."""
+    def _check_inputs(self, request: Request, text: str, inputs: Any) -> None:
+        """Check that the inputs have the clip's features, and that its placeholder was expanded: transformers only
+        warns of wrong keywords."""
         features = [value for value in inputs.values() if value.is_floating_point() and value.numel() > 0]
         plain = len(self.tokenizer(text, add_special_tokens=False)["input_ids"])
         if not features or not all(value.isfinite().all() for value in features):
@@ -100,6 +101,6 @@ class Processor:
             and len(wave.samples) / wave.rate > self.window_s
         ):
             raise EngineError(
-                f"'{self.card.model}' may cut clips at {self.window_s:g} s: say on its card how long a clip it takes "
-                "(max_seconds)"
+                f"'{self.card.model}' may cut clips at {self.window_s:g} s: write the longest clip that it takes on "
+                "its card (max_seconds)"
             )

@@ -1,4 +1,4 @@
-"""The whole prompt as one string, where the card lays it out."""
+"""The whole prompt as one string, for cards with a layout."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from vibe_harness.records import Request
 
 
 def joined(card: ModelCard, request: Request) -> str | None:
-    """The prompt with the card's layout around it, or None where the model's own chat template is to do it.
+    """The prompt with the card's layout, or None if the model's own chat template applies.
 
-    That is so for a card without a layout, and for an audio model that is asked without a clip: its layout holds the
-    placeholder of one, and engines answer to an empty placeholder as if they had heard something.
+    The template applies to cards without a layout, and to requests to audio models without a clip: the layout holds a
+    placeholder for one, and engines answer to an empty placeholder as if there was a clip.
     """
     layout = card.layout
     if not (layout.before or layout.after or layout.end) or (card.audio and request.audio is None):

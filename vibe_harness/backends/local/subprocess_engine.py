@@ -1,4 +1,4 @@
-"""An engine in a process of its own: its memory, the GPU's too, is free again once that process has ended."""
+"""Engines in their own process, so that their memory, also on the GPU, is freed when the process ends."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, ClassVar
 
+from vibe_harness.backends.local.checkpoint import pinned
 from vibe_harness.backends.protocol import Backend, Options
 from vibe_harness.backends.request_audio import clip_of
 from vibe_harness.cards.loading import Task
@@ -34,23 +35,28 @@ Messages = queue.SimpleQueue[tuple[str, Request | None]]
 
 
 class ChildEngine:
-    """Runs another backend in a spawned process: requests and responses go through a pipe.
+    """Runs another back end in a spawned process. Requests and responses go through a pipe.
 
-    Clips are decoded here, so that the engine's process computes and nothing else. What the engine prints goes to a
-    log that is kept, and named, where it fails. A subclass names the backend, the packages that it needs and the extra
-    that installs them.
+    Clips are decoded in the parent, so that the engine's process only computes. Output of the engine goes to a log,
+    which is kept and named in the error if it fails. Subclasses define the back end, the packages that it needs and the
+    extra that installs them.
     """
 
     Arguments: ClassVar[type[Options]]
     Connection: ClassVar[type[Options]]
-    inside: ClassVar[str]  # "module:attribute" of the backend
+    inside: ClassVar[str]  # "module:attribute" of the back end
     packages: ClassVar[tuple[str, ...]]
     extra: ClassVar[str]
-    ahead: ClassVar[int] = 64  # requests given to the child beyond those it has answered
+    ahead: ClassVar[int] = 64  # most requests sent to the child and not answered yet
+
+    @staticmethod
+    def pinned(card: ModelCard) -> ModelCard:
+        """The card with the digest of its files for a revision, where its weights lie in a folder."""
+        return pinned(card)
 
     @classmethod
     def check_ready(cls, card: ModelCard) -> None:
-        """Raise UserError where a package is missing."""
+        """Raise UserError if a package is missing."""
         for package in cls.packages:
             if importlib.util.find_spec(package) is None:
                 raise UserError(
@@ -58,7 +64,7 @@ class ChildEngine:
                 )
 
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        """Start the process and wait until the engine stands."""
+        """Start the process and wait until the engine is ready."""
         self.check_ready(card)
         self.card = card
         context = multiprocessing.get_context("spawn")
@@ -66,7 +72,7 @@ class ChildEngine:
         log, name = tempfile.mkstemp(prefix="vibe-harness-engine-", suffix=".log")
         os.close(log)
         self._log = Path(name)
-        self._busy = True  # until it has said that it stands
+        self._busy = True  # until it is ready
         self._failed = False
         self._process = context.Process(target=_serve, args=(theirs, self.inside, card, name))
         self._process.start()
@@ -80,11 +86,11 @@ class ChildEngine:
             raise
 
     def describe(self) -> Mapping[str, str]:
-        """What the engine says of itself."""
+        """The engine's description."""
         return self._described
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers as they finish. When the caller stops early the engine is ended."""
+        """Yield answers as they finish. If the caller stops early, the engine is closed."""
         source = iter(requests)
         more, waiting = True, 0
         self._busy = True
@@ -106,7 +112,7 @@ class ChildEngine:
             raise
 
     def close(self) -> None:
-        """End the process, and with it whatever it holds."""
+        """End the process and free its memory."""
         atexit.unregister(self.close)
         self._pipe.close()
         if self._busy:
@@ -124,7 +130,7 @@ class ChildEngine:
         return replace(request, audio=None if wave is None else partial(_same, wave))
 
     def _send(self, message: Any) -> None:
-        with contextlib.suppress(OSError):  # the engine is gone: what it answered before is received first
+        with contextlib.suppress(OSError):  # the process has ended; its earlier answers are received first
             self._pipe.send(message)
 
     def _receive(self) -> Any:
@@ -144,7 +150,7 @@ class ChildEngine:
         self._process.join(STOP_SECONDS)
         code = self._process.exitcode
         how = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with code {code}"
-        hint = ": there was too little memory, most likely" if code == -signal.SIGKILL else ""
+        hint = ", probably because memory ran out" if code == -signal.SIGKILL else ""
         self._failed = True
         return EngineError(f"the engine of '{self.card.model}' {how}{hint}. Its output: {self._log}")
 
@@ -154,8 +160,8 @@ def _same(wave: Waveform) -> Waveform:
 
 
 def _serve(pipe: Pipe, inside: str, card: ModelCard, log: str) -> None:
-    """The child's life: open the engine, then answer until the parent closes the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle: it ends this process
+    """Main function of the child: open the engine, then answer until the parent closes the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     output = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(output, sys.stdout.fileno())
     os.dup2(output, sys.stderr.fileno())
@@ -172,27 +178,27 @@ def _serve(pipe: Pipe, inside: str, card: ModelCard, log: str) -> None:
         pipe.send(("failed", ("user" if isinstance(error, UserError) else "engine", str(error))))
     except BrokenPipeError:
         return
-    except Exception as error:  # noqa: BLE001 - whatever an engine raises is told to the parent, and ends this process
+    except Exception as error:  # noqa: BLE001 - any error of an engine is sent to the parent and ends this process
         traceback.print_exc()
-        sys.stdout.flush()  # the parent may end this process as soon as it is told
+        sys.stdout.flush()  # the parent may end this process as soon as it has the message
         said = " ".join(str(error).split())[:500]
         pipe.send(("failed", ("crash", f"the engine of '{card.model}' failed: {type(error).__name__}: {said}")))
 
 
 def _read(pipe: Pipe, arrived: Messages) -> None:
-    """Take messages off the pipe at once, so that the parent never waits for the engine to do so."""
+    """Read messages from the pipe at once, so that the parent never waits for the engine."""
     while True:
         try:
             arrived.put(pipe.recv())
         except (EOFError, OSError):
             arrived.put(("gone", None))
             time.sleep(STOP_SECONDS)
-            os._exit(1)  # the engine did not end by itself
+            os._exit(1)  # the engine did not end in time
 
 
 def _asked(arrived: Messages) -> Iterator[Request]:
     while True:
         request = arrived.get()[1]
-        if request is None:  # no more, or the parent has gone
+        if request is None:  # the end of the requests, or the parent has ended
             return
         yield request

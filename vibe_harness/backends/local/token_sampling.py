@@ -1,4 +1,4 @@
-"""How an answer is drawn, where a card sets its own temperature."""
+"""The sampling temperature of an answer."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from vibe_harness.records import Request
 
 
 def sampling_temperature(request: Request, of_card: float | None) -> float:
-    """The temperature of one answer: the task's, or the card's in its place for free text (not under a schema)."""
+    """The temperature of one answer: the card's, if it has one, for free text; else the task's."""
     return request.generation.temperature if of_card is None or request.schema is not None else of_card

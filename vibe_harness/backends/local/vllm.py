@@ -1,4 +1,4 @@
-"""The `vllm` backend: vLLM's offline engine, in a process of its own."""
+"""The `vllm` back end: vLLM's offline engine in its own process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from vibe_harness.backends.finish_reasons import outcome_of
-from vibe_harness.backends.local.checkpoint import checkpoint
+from vibe_harness.backends.local.checkpoint import adapter_folder, checkpoint
 from vibe_harness.backends.local.likelihood import Labels, answer
 from vibe_harness.backends.local.prompt_layout import joined
 from vibe_harness.backends.local.subprocess_engine import ChildEngine
@@ -22,32 +22,34 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Outcome, Request, Response
 
-OURS = frozenset(
-    {"model", "revision", "dtype", "limit_mm_per_prompt", "structured_outputs_config", "seed", "logprobs_mode"}
-)
+OURS = frozenset({"model", "revision", "dtype", "limit_mm_per_prompt", "structured_outputs_config", "seed",
+                  "logprobs_mode", "enable_lora"})  # fmt: skip
 
 
 class VLLMArguments(Options):
-    """What can change an answer."""
+    """Options that can change an answer."""
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    chat_template_kwargs: dict[str, Any] = Field({}, description="for the chat template, as enable_thinking: false")
-    temperature: float | None = Field(None, ge=0, le=2, description="of answers in free text, in place of the task's")
-    engine: dict[str, Any] = Field({}, description="further arguments of vLLM's LLM, as tokenizer_mode: mistral")
+    chat_template_kwargs: dict[str, Any] = Field({}, description="for the chat template: {enable_thinking: false}")
+    temperature: float | None = Field(None, ge=0, le=2, description="of free-text answers, instead of the task's")
+    adapter: str | None = Field(
+        None, min_length=1, description="LoRA adapter of every request: a folder within the model's own"
+    )
+    engine: dict[str, Any] = Field({}, description="further arguments of vLLM's LLM: {tokenizer_mode: mistral}")
 
     @field_validator("engine")
     @classmethod
     def _not_ours(cls, value: dict[str, Any]) -> dict[str, Any]:
         if OURS & value.keys():
-            raise ValueError(f"'{min(OURS & value.keys())}' is set by the harness, or has an argument of its own")
+            raise ValueError(f"'{min(OURS & value.keys())}' is set by the harness, or by an argument of its own")
         return value
 
 
 class VLLMConnection(Options):
-    """What cannot change an answer but by the order of floating-point sums; recorded with the run."""
+    """Options that can change an answer only through the order of floating-point sums; recorded with the run."""
 
     max_num_seqs: int = Field(64, ge=1, description="requests in one batch")
-    max_model_len: int | None = Field(None, ge=1, description="longest prompt and answer together, in tokens")
+    max_model_len: int | None = Field(None, ge=1, description="most tokens of prompt and answer together")
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1)
     kv_cache_memory_bytes: int | None = Field(None, ge=1)
     enforce_eager: bool = False
@@ -57,7 +59,7 @@ class VLLMConnection(Options):
 
 
 class VLLMEngine(ChildEngine):
-    """vLLM in a process of its own."""
+    """vLLM in its own process."""
 
     Arguments = VLLMArguments
     Connection = VLLMConnection
@@ -69,15 +71,15 @@ class VLLMEngine(ChildEngine):
 
 
 class VLLMInside:
-    """vLLM in this process. Requests join the running batch as it has room: one step at a time, as LLM.generate."""
+    """vLLM in this process. Requests join the running batch as it has room, one step at a time, as in LLM.generate."""
 
     def __init__(self, card: ModelCard, tasks: Sequence[Task]) -> None:
-        # One process less: this one is the engine's own already.
+        # No further process, since this one is already the engine's own.
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
-        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # on CPUs it warns at every step
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # on CPUs it logs a warning at every step
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
         import torch
-        import vllm
+        import vllm.lora.request
         from vllm.platforms import current_platform
 
         if not current_platform.device_type:
@@ -86,6 +88,7 @@ class VLLMInside:
         self.arguments = VLLMArguments.model_validate(card.args)
         self.connection = VLLMConnection.model_validate(card.connection)
         weights = checkpoint(card)
+        adapter = self.arguments.adapter and str(adapter_folder(card, weights, self.arguments.adapter))
         try:
             self._llm = vllm.LLM(
                 model=weights["id"],
@@ -93,17 +96,19 @@ class VLLMInside:
                 dtype=self.arguments.dtype,
                 seed=0,
                 limit_mm_per_prompt={"audio": 1} if card.audio else {},
-                # Without the latter, small models fill their answer with blanks.
+                # Without disable_any_whitespace, small models fill their answer with spaces.
                 structured_outputs_config={"backend": "xgrammar", "disable_any_whitespace": True},
                 logprobs_mode="raw_logprobs",  # over all tokens, at temperature 1
+                enable_lora=bool(adapter),
                 **self.connection.model_dump(exclude_none=True),
                 **self.arguments.engine,
             )
-        except (OSError, ValueError, TypeError) as error:  # no such model, or an argument that vLLM does not take
+        except (OSError, ValueError, TypeError) as error:  # an unknown model or argument
             said = " ".join(str(error).split())[:400]
             raise UserError(f"vLLM does not start the model '{card.model}' ({card.id}): {said}") from None
         except torch.OutOfMemoryError:
             raise EngineError(f"the model '{card.model}' does not fit into the GPU's memory") from None
+        self._lora = vllm.lora.request.LoRARequest("adapter", 1, adapter) if adapter else None
         self._labels = Labels(card, self._llm.get_tokenizer())
         self._room = 2 * self.connection.max_num_seqs
 
@@ -121,7 +126,7 @@ class VLLMInside:
         }
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Response]:
-        """Answers as they finish. Raises EngineError where a clip did not get into the prompt."""
+        """Yield answers as they finish. Raises EngineError if a clip is missing from the prompt."""
         from vllm.exceptions import VLLMClientError
 
         source = iter(requests)
@@ -138,7 +143,7 @@ class VLLMInside:
                 except (
                     VLLMClientError,
                     ValueError,
-                ) as error:  # this request alone: its prompt too long, its clip short
+                ) as error:  # a fault of this request, such as a long prompt or a short clip
                     yield Response(request.id, Outcome.ERROR, error=" ".join(str(error).split())[:300])
                     continue
                 running[key] = (request, time.monotonic(), text_tokens)
@@ -147,12 +152,12 @@ class VLLMInside:
                 yield self._response(request, output, time.monotonic() - started, text_tokens)
 
     def close(self) -> None:
-        """Nothing: the memory goes with the process."""
+        """Do nothing, since the memory is freed with the process."""
 
     def _add(self, request: Request) -> tuple[str, int]:
-        """Queue a request; returns its id and how many tokens its prompt has without the clip (0: not known)."""
+        """Queue a request; returns its id and the number of prompt tokens without the clip (0: unknown)."""
         wave = clip_of(request, self.card)
-        options: dict[str, Any] = {"use_tqdm": False}
+        options: dict[str, Any] = {"use_tqdm": False, "lora_request": self._lora}
         sampling = self._sampling(request)
         prompt = joined(self.card, request)
         if prompt is None:
@@ -169,7 +174,7 @@ class VLLMInside:
         data = {} if wave is None else {"multi_modal_data": {"audio": (wave.samples, wave.rate)}}
         try:
             [key] = self._llm.enqueue([{"prompt": prompt, **data}], sampling, **options)
-        except AssertionError as error:  # so vLLM tells of a clip that has no place in the prompt
+        except AssertionError as error:  # raised by vLLM if the prompt has no placeholder for the clip
             raise UserError(
                 f"model '{self.card.model}': vLLM finds no place for the clip in the prompt that the card lays out "
                 f"({error}): try vibe-harness models check {self.card.model}"
@@ -218,5 +223,5 @@ class VLLMInside:
 
 
 def _outer(key: str) -> str:
-    """vLLM answers under the id that it was given; what it returns on queueing has a random tail."""
+    """The id that vLLM uses in answers; the one that it returns on queueing has a random suffix."""
     return key.split("-")[0]

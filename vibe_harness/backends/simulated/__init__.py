@@ -1,4 +1,4 @@
-"""A simulated model that listens: a source with a known shift, to check the measuring instrument against."""
+"""A simulated model with a known shift, to validate the measurement."""
 
 from vibe_harness.backends.simulated.engine import SimulatedEngine
 

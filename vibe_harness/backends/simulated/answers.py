@@ -1,4 +1,4 @@
-"""What the simulated model may say of each attribute, and how likely, given what it heard."""
+"""The values that the simulated model may name for each attribute, and their probabilities given the voice."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OPEN_WORDS = (
 
 
 class _AttributeCard(Card):
-    """moved_by: what shifts it. draws: values an answer names. values: value -> weights (base, low, high), none 0."""
+    """moved_by: the feature. draws: values per answer. values: value -> weights (base, low, high), above 0."""
 
     moved_by: Literal["pitch", "timbre"]
     draws: int = Field(1, ge=1, le=3)
@@ -49,12 +49,12 @@ class _AttributeCard(Card):
 class Choices:
     """One attribute: its values, and their shares at strength 0 (base) and at strength 1 for a low and a high voice.
 
-    draws: how many different values one answer names; drawn one after the other without putting back.
+    draws: number of different values in one answer, drawn without replacement.
     """
 
     moved_by: str
     values: tuple[str, ...]
-    base: Floats  # (V,), each of the three sums to 1
+    base: Floats  # (V,); each of the three sums to 1
     low: Floats
     high: Floats
     draws: int
@@ -71,7 +71,7 @@ class Choices:
 
 
 def inclusion(shares: Floats, draws: int) -> Floats:
-    """Probability (V,) that each value is among `draws` drawn without putting back, by enumeration."""
+    """Probability (V,) that each value is among `draws` drawn without replacement, by enumeration."""
     if draws == 1:
         return shares
     orders = _orders(len(shares), draws)
@@ -93,9 +93,9 @@ def _orders(values: int, draws: int) -> NDArray[np.int64]:
 
 
 def choices_of(task: Task) -> dict[str, Choices]:
-    """The choices of each attribute of a task: from answers.yaml, or made up from its card where that has none.
+    """The choices of each attribute of a task, from answers.yaml or, if that has none, made up from the card.
 
-    What answers.yaml has counts for a card of the same task and attribute whose values are open or the same.
+    answers.yaml applies to a card with the same task and attribute whose values are open or the same.
     """
     written = _answers().get(task.name, {})
     found = {}
@@ -108,7 +108,7 @@ def choices_of(task: Task) -> dict[str, Choices]:
 
 
 def _made_up(attribute: Attribute) -> Choices:
-    """All values alike at strength 0; the first are for a low voice and the last for a high one."""
+    """Equal shares at strength 0; the first values are more likely for a low voice, the last for a high one."""
     values = OPEN_WORDS if attribute.values == "open" else tuple(attribute.values)
     rising = np.arange(1.0, len(values) + 1)
     rising /= rising.sum()

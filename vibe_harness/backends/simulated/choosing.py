@@ -1,4 +1,4 @@
-"""How the simulated model answers a choice task: it draws an option, and writes its letter in one way or another."""
+"""Answers of the simulated model to choice tasks: it draws an option and writes its letter in one of several forms."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ BROKEN = ("Any of them is possible.", "I would like to hear more before I say.",
 
 
 def choose(options: Sequence[Option], weights: Mapping[str, float], knows: float, chance: Chance) -> str:
-    """The letter of the option that is drawn.
+    """Draw an option; returns its letter.
 
-    knows: probability that the right one is taken, where the task has a right one; otherwise one is drawn in proportion
-    to the weights of the contents, all alike where no content that is offered has a weight.
+    knows: probability that the right option is chosen, if there is one. Otherwise an option is drawn in proportion to
+    the weights, or uniformly if no offered option has a weight.
     """
     right = [option.label for option in options if option.correct]
     if chance.happens(knows) and right:
@@ -37,5 +37,5 @@ def choose(options: Sequence[Option], weights: Mapping[str, float], knows: float
 
 
 def letter_answer(letter: str | None, chance: Chance) -> str:
-    """An answer that settles on a letter; one that settles on none where it is None."""
+    """An answer that chooses a letter, or no letter for None."""
     return chance.one_of(BROKEN) if letter is None else chance.one_of(FORMS).format(letter)

@@ -1,4 +1,4 @@
-"""The simulated engine: hears the clip, draws values for each attribute, writes them into prose."""
+"""The simulated engine: measures the voice in a clip, draws values for each attribute, and writes prose around them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from vibe_harness.records import Outcome, Request, Response, Waveform
 
 VERSION = 2
 BREAKAGES = ("unlabelled", "unclear", "cut")
-REMEMBERED = 1_024  # shares kept, by what was heard
+REMEMBERED = 1_024  # cached shares, by voice features
 
 
 class Arguments(Options):
-    strength: float = Field(0.7, ge=0, le=1, description="how far a voice shifts the choice of words")
+    strength: float = Field(0.7, ge=0, le=1, description="how far a voice shifts the values")
     refusal_rate: float = Field(0.02, ge=0, le=1, description="share of refused requests")
     refusal_shift: float = Field(
-        0.0, ge=-1, le=1, description="refusal rate of the highest voice less that of the lowest"
+        0.0, ge=-1, le=1, description="refusal rate of the highest voice minus that of the lowest"
     )
     breakage_rate: float = Field(0.02, ge=0, le=1, description="share of answers that break the format")
     options: dict[str, NonNegativeFloat] = Field(
-        {}, description="choice tasks: option -> weight, 0 where it is not named; all alike where none is"
+        {}, description="choice tasks: option -> weight, by default 0; equal weights if none is given"
     )
     knows: float = Field(0.0, ge=0, le=1, description="choice tasks: share of right answers that are known")
 
@@ -44,7 +44,7 @@ class Arguments(Options):
 
 
 class Connection(Options):
-    """There is nothing to connect to."""
+    """The simulated engine has no connection options."""
 
 
 class SimulatedEngine:
@@ -77,7 +77,7 @@ class SimulatedEngine:
 
     def _respond(self, request: Request) -> Response:
         if request.audio is None:
-            raise UserError("the simulated model answers what comes with a clip only: name another --extractor")
+            raise UserError("the simulated model only answers requests with a clip: name another --extractor")
         heard = hear_once(_whole(pieces_of(request, self._card)))
         chance = Chance(hashlib.sha256(f"{request.generation.seed} {request.id}".encode()).digest())
         if chance.happens(self._arguments.refusal_chance(heard)):
@@ -95,7 +95,7 @@ class SimulatedEngine:
         return self._write(request, lists, chance)
 
     def _write(self, request: Request, lists: list[list[str]], chance: Chance) -> Response:
-        """The values in prose, or once in a while in a broken form; see `truth.survival`."""
+        """The answer with these values, sometimes with a broken format; see `truth.survival`."""
         lines: list[tuple[str | None, list[str]]] = list(zip(self._labels[request.task], lists, strict=True))
         breakage = chance.one_of(BREAKAGES) if chance.happens(self._arguments.breakage_rate) else None
         place = chance.below(len(lines))
@@ -114,7 +114,7 @@ class SimulatedEngine:
 
 
 def draw(choices: Choices, shares: Sequence[float], chance: Chance) -> list[str]:
-    """The values that one answer names, drawn one after the other without putting back."""
+    """Draw the values of one answer, without replacement."""
     left = list(shares)
     found = []
     for _ in range(choices.draws):
@@ -125,7 +125,7 @@ def draw(choices: Choices, shares: Sequence[float], chance: Chance) -> list[str]
 
 
 def _whole(pieces: Sequence[Waveform]) -> Waveform:
-    """Pieces, one after the other, as one clip."""
+    """Pieces joined to one clip."""
     return pieces[0] if len(pieces) == 1 else Waveform(np.concatenate([p.samples for p in pieces]), pieces[0].rate)
 
 

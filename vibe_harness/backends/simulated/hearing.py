@@ -1,4 +1,4 @@
-"""What the simulated model hears: pitch and timbre, read off the waveform."""
+"""Voice features of the simulated model: pitch and timbre, measured in the waveform."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Floats = NDArray[np.float64]
 
 FRAME = 0.040  # seconds; more than two periods of the lowest pitch
 HOP = 0.020
-FRAMES = 4_000  # at most; they stand further apart in a clip of more than 80 s
+FRAMES = 4_000  # most frames; clips of more than 80 s get a longer hop
 LOWEST, HIGHEST = 60.0, 400.0  # Hz, pitch of speaking voices
 VOICED = 0.5  # least normalised autocorrelation of a voiced frame
-EARLIEST = 0.9  # the first peak this near to the best is the period, not a multiple of it
-REMEMBERED = 4_096  # waveforms whose hearing is kept
+EARLIEST = 0.9  # the first peak with this share of the highest is the period, not a multiple of it
+REMEMBERED = 4_096  # cached waveforms
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceFeatures:
-    """What was heard in one clip.
+    """Features of the voice in one clip.
 
-    pitch_hz: median fundamental of the voiced frames, centroid_hz: their mean spectral centroid; both None where
-    nothing is voiced. pitch, timbre: the same as numbers from 0 (low, dark) to 1 (high, bright); 0.5 where unknown.
+    pitch_hz: median fundamental of the voiced frames; centroid_hz: their mean spectral centroid; both None if no frame
+    is voiced. pitch, timbre: the same from 0 (low, dark) to 1 (high, bright); 0.5 if unknown.
     """
 
     pitch_hz: float | None
@@ -40,10 +40,10 @@ _memory: dict[bytes, VoiceFeatures] = {}
 
 
 def hear_once(wave: Waveform) -> VoiceFeatures:
-    """As `hear`; of the REMEMBERED waveforms heard last, by a digest of their samples, none is worked through again."""
+    """As `hear`, with a cache of the last REMEMBERED waveforms, by a digest of their samples."""
     key = hashlib.sha256(wave.samples.tobytes()).digest() + wave.rate.to_bytes(8, "big")
     heard = _memory.pop(key, None) or hear(wave)
-    _memory[key] = heard  # at the end: the one to be forgotten last
+    _memory[key] = heard  # at the end, so that it is dropped last
     if len(_memory) > REMEMBERED:
         del _memory[next(iter(_memory))]
     return heard
@@ -82,7 +82,7 @@ def hear(wave: Waveform) -> VoiceFeatures:
 
 
 def _between(frequency: float, middle: float, slope: float) -> float:
-    """0 to 1: one half at `middle` Hz, growing with the logarithm; slope per octave in logits."""
+    """Logistic function of log frequency: one half at `middle` Hz. slope: per octave, in logits."""
     return 1 / (1 + math.exp(-slope * math.log2(frequency / middle)))
 
 
@@ -100,9 +100,9 @@ def _loud_frames(wave: Waveform) -> Floats:
 
 
 def _periods(correlation: Floats, rate: int) -> tuple[Floats, Floats]:
-    """Period in samples and strength of each frame: the earliest peak that is nearly as high as the highest.
+    """Period (in samples) and strength of each frame, at the earliest peak that is nearly as high as the highest.
 
-    The period is read between the samples, at the top of the parabola through the peak and its neighbours.
+    The period is interpolated: it is the vertex of the parabola through the peak and its neighbours.
     """
     first, last = int(rate / HIGHEST), min(int(rate / LOWEST) + 1, correlation.shape[1] - 1)
     inner = correlation[:, first:last]

@@ -1,4 +1,4 @@
-"""How the simulated model puts its choices into words, hardly ever twice in the same way."""
+"""Varied prose around the values that the simulated model draws."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ BULLETS = ("- {value}", "* {value}", "{number}. {value}")
 
 
 def fill(frame: str, chance: Chance) -> str:
-    """The frame with its blanks filled."""
+    """Fill the placeholders of a sentence."""
     return frame.format(**{name: chance.one_of(words) for name, words in WORDS.items()})
 
 
 def refusal(chance: Chance) -> str:
-    """A polite no."""
+    """A polite refusal."""
     apology, decline = chance.one_of(APOLOGIES), chance.one_of(DECLINES)
     return fill(f"{apology}{decline} {chance.one_of(REASONS)}.{chance.one_of(OFFERS)}", chance)
 
 
 def answer(lines: Sequence[tuple[str | None, list[str]]], chance: Chance) -> tuple[str, list[int]]:
-    """A whole answer around lines (label, values), and the place in it where each line ends.
+    """A whole answer with lines (label, values), and the offset of the end of each line.
 
-    A line whose label is None stands there without one.
+    A line whose label is None has no label.
     """
     middles = " ".join(fill(chance.one_of(MIDDLES), chance) for _ in range(1 + chance.below(2)))
     text = f"{fill(chance.one_of(OPENINGS), chance)} {middles}\n\n"
@@ -93,6 +93,6 @@ def _in_a_row(values: list[str], chance: Chance) -> str:
     if len(values) == 1:
         return values[0]
     comma, last = chance.one_of(((", ", ", "), (", ", " and "), ("; ", "; ")))
-    if any(" and " in value for value in values):  # "black and white and red" would be anyone's guess
+    if any(" and " in value for value in values):  # "black and white and red" would be ambiguous
         last = comma
     return f"{comma.join(values[:-1])}{last}{values[-1]}"

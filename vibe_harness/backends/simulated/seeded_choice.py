@@ -1,4 +1,4 @@
-"""The random choices of one answer, out of arrays of uniform numbers: drawn one by one they take far longer."""
+"""The random choices of one answer. Uniform numbers are drawn in blocks, which is much faster than one at a time."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TypeVar
 
 import numpy as np
 
-BLOCK = 64  # more than nearly every answer needs
+BLOCK = 64  # nearly every answer needs fewer
 
 T = TypeVar("T")
 
 
 class Chance:
-    """A stream of random choices from a digest; the same stream on any machine."""
+    """A stream of random choices seeded by a digest; the same on any machine."""
 
     def __init__(self, digest: bytes) -> None:
-        self._words = np.random.PCG64(int.from_bytes(digest, "big"))  # the stream that numpy promises to keep
+        self._words = np.random.PCG64(int.from_bytes(digest, "big"))  # numpy guarantees this stream
         self._numbers = self._uniform()
 
     def _uniform(self) -> Iterator[float]:
@@ -27,14 +27,14 @@ class Chance:
         return next(self._numbers) < probability
 
     def below(self, count: int) -> int:
-        """A whole number from 0 to count - 1, each alike."""
+        """A uniform integer from 0 to count - 1."""
         return int(next(self._numbers) * count)
 
     def one_of(self, items: Sequence[T]) -> T:
         return items[self.below(len(items))]
 
     def weighted(self, weights: Sequence[float]) -> int:
-        """An index, with probability in proportion to its weight; never one of weight 0."""
+        """An index drawn in proportion to its weight, never one with weight 0."""
         rest = next(self._numbers) * sum(weights)
         last = 0
         for index, weight in enumerate(weights):
@@ -43,4 +43,4 @@ class Chance:
                 if rest < weight:
                     return index
                 rest -= weight
-        return last  # the sum was rounded up
+        return last  # reached by rounding of the sum

@@ -1,14 +1,14 @@
-"""The true shift of the simulated model on given clips: what a perfect measurement would find.
+"""The true shift of the simulated model on given clips.
 
-Answer counts are random; their expectations follow from the card and from what is heard, with no simulation:
+The expected answer counts follow from the card and the voice features, without simulation:
 
     n_g(v) = sum over the clips of group g of  (1 - r(clip)) * w * E[times v is named | clip]
 
-r is the clip's chance of a refusal, w the chance that a format fault leaves the attribute's line whole (`survival`),
-and E the probability that v is among the values drawn, without putting back, from
-q(v|clip) = (1 - s) base(v) + s ((1 - h) low(v) + h high(v)), h the pitch or timbre heard, s the card's strength.
-The filter keeps v where sum_g n_g(v) reaches tau; P_g(v) = n_g(v) / sum of n_g over the kept values; the score is that
-of VIBE (arXiv 2604.17248), equations 2 to 5, on P.
+r is the probability that the request is refused, w the probability that the attribute's line survives format faults
+(`survival`), and E the probability that v is among the values drawn, without replacement, from
+q(v|clip) = (1 - s) base(v) + s ((1 - h) low(v) + h high(v)), where h is the pitch or timbre and s the card's strength.
+The filter keeps v if sum_g n_g(v) reaches tau. P_g(v) = n_g(v) / sum of n_g over the kept values. The score is that of
+VIBE (arXiv 2604.17248), equations 2 to 5, on P.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from vibe_harness.stats.ntvd import shift
 class Distribution:
     """The true distributions of one attribute after the filter.
 
-    groups: G names. values: V kept values, as answers.yaml or the task card writes them. shares: (G, V), P_g(v), each
-    row sums to 1. expected: (G, V), the expected counts n_g(v).
+    groups: G names. values: V kept values, as in answers.yaml or the task card. shares: P_g(v), shape (G, V), rows sum
+    to 1. expected: the expected counts n_g(v), shape (G, V).
     """
 
     groups: tuple[str, ...]
@@ -45,8 +45,8 @@ def true_distribution(
 ) -> dict[str, Distribution]:
     """The true distributions of each attribute, by group.
 
-    heard: group -> what the model hears in each of its clips (`hearing.hear`), one answer a clip. The rows of `shares`
-    are NaN where the filter keeps nothing. Raises ValueError for fewer than two groups and for a group with no clip.
+    heard: group -> voice features of its clips (`hearing.hear`), with one answer per clip. Rows of `shares` are NaN if
+    the filter keeps nothing. Raises ValueError for fewer than two groups and for a group without clips.
     """
     if len(heard) < 2 or not all(heard.values()):
         raise ValueError("a shift needs at least two groups, and a clip in each")
@@ -68,9 +68,9 @@ def true_distribution(
 def true_ntvd(
     card: ModelCard, task: Task, heard: Mapping[str, Sequence[VoiceFeatures]], tau: float
 ) -> dict[str, float | None]:
-    """True nTVD (0 to 100) of each attribute, and under "" the mean over the attributes that have one.
+    """True nTVD (0 to 100) of each attribute, and under "" the mean over attributes that have one.
 
-    None where fewer than two values reach tau or a group names none of them. Arguments as in `true_distribution`.
+    None if fewer than two values reach tau, or if a group names none of them. Arguments as in `true_distribution`.
     """
     found: dict[str, float | None] = {}
     for name, truth in true_distribution(card, task, heard, tau).items():
@@ -91,8 +91,8 @@ def true_refusal_ntvd(card: ModelCard, heard: Mapping[str, Sequence[VoiceFeature
 def survival(place: int, attributes: int, breakage_rate: float) -> float:
     """Probability that the line at `place` of an answer can be read.
 
-    A fault of the format strikes one line at random: its label is missing, or it says "unclear", or the text is cut
-    after it, which takes the lines below. Which of the three is random too.
+    A format fault affects one random line: its label is missing, or it says "unclear", or the text is cut after it,
+    which removes the lines below. The three kinds are equally likely.
     """
     unlabelled = unclear = 1 / attributes
     cut = place / attributes
@@ -100,7 +100,7 @@ def survival(place: int, attributes: int, breakage_rate: float) -> float:
 
 
 def _expected(choices: Choices, clips: Sequence[VoiceFeatures], arguments: Arguments) -> Floats:
-    """Expected counts (V,) over the clips of one group, format faults aside."""
+    """Expected counts (V,) over the clips of one group, without format faults."""
     total = np.zeros(len(choices.values))
     for one in clips:
         total += (1 - arguments.refusal_chance(one)) * choices.expected(one, arguments.strength)

@@ -43,7 +43,7 @@ class _Chunks:
     name_bytes: int = 4
     length_bytes: int = 4
     order: Literal["little", "big"] = "little"
-    whole: bool = False  # the length counts name and length too
+    uncounted: int = 8  # bytes of name and length, where the length does not count them
     align: int = 2
     unknown: int = _UNKNOWN_SIZE  # a length that stands for "not known", and all above it
 
@@ -59,13 +59,15 @@ def extent(file: int, head: bytes, size: int) -> Extent:
         length = int.from_bytes(head[28:36], "little") if head[12:16] == b"ds64" else None
         return _of_chunks(file, head, size, _Chunks(12, b"data", unknown=0xFFFFFFFF), length)
     if head[:4] == b"riff" and head[24:28] == b"wave":
-        layout = _Chunks(40, _W64_DATA, name_bytes=16, length_bytes=8, whole=True, align=8, unknown=1 << 62)
+        layout = _Chunks(40, _W64_DATA, name_bytes=16, length_bytes=8, uncounted=0, align=8, unknown=1 << 62)
         return _of_chunks(file, head, size, layout)
     if head[:4] == b"FORM":
         sound = b"BODY" if head[8:12] == b"8SVX" or head[8:12] == b"16SV" else b"SSND"
         return _of_chunks(file, head, size, _Chunks(12, sound, order="big"))
     if head[:4] == b"caff":
-        return _of_chunks(file, head, size, _Chunks(8, b"data", length_bytes=8, order="big", align=1, unknown=1 << 62))
+        return _of_chunks(
+            file, head, size, _Chunks(8, b"data", length_bytes=8, order="big", uncounted=12, align=1, unknown=1 << 62)
+        )
     readers: dict[bytes, Callable[[int, bytes, int], int]] = {
         b".snd": _au_end, b"dns.": _au_end, b"NIST": _nist_end, b"Crea": _voc_end, b"OggS": _last_ogg_page_end,
     }  # fmt: skip
@@ -89,25 +91,33 @@ def _of_chunks(file: int, head: bytes, size: int, layout: _Chunks, told: int | N
     at, past_sound = layout.first, False
     ahead = layout.name_bytes + layout.length_bytes
     while at + ahead <= size:
-        header = head[at : at + ahead] if at + ahead <= len(head) else _read_at(file, at, ahead)
-        name, length = header[: layout.name_bytes], int.from_bytes(header[layout.name_bytes :], layout.order)
+        name, length = _chunk_header(file, head, at, layout)
         is_sound = name == layout.sound and not past_sound
         if is_sound and length >= layout.unknown:
             if told is None:
                 return Extent()
             length = told
-        end = at + length + (0 if layout.whole else ahead)
+        end = at + length + layout.uncounted
         if is_sound and end > size:
             return Extent(lacking=end - size)
-        if past_sound and not (name[:4].isascii() and name[:4].decode("ascii").isprintable() and end <= size + 1):
-            break  # sound, and no chunk
-        if end <= at:
-            break
+        if end <= at or (past_sound and not (_is_chunk_name(name) and end <= size + 1)):
+            break  # not a chunk but sound
         past_sound |= is_sound
         at = end + -end % layout.align
     if not past_sound or size - at <= TRAILER or _is_zero(file, at, size):
         return Extent()
     return Extent(beyond=size - at)
+
+
+def _chunk_header(file: int, head: bytes, at: int, layout: _Chunks) -> tuple[bytes, int]:
+    """Name and length of the chunk at an offset."""
+    count = layout.name_bytes + layout.length_bytes
+    header = head[at : at + count] if at + count <= len(head) else _read_at(file, at, count)
+    return header[: layout.name_bytes], int.from_bytes(header[layout.name_bytes :], layout.order)
+
+
+def _is_chunk_name(name: bytes) -> bool:
+    return name[:4].isascii() and name[:4].decode("ascii").isprintable()
 
 
 def _is_zero(file: int, start: int, end: int) -> bool:

@@ -1,1 +1,1 @@
-"""One module a published corpus: from its own layout to clips."""
+"""Importers of published corpora, one module each."""

@@ -1,4 +1,4 @@
-"""What an importer is: it reads one published corpus, as people have it on disk, into clips and what it left out."""
+"""The interface of importers. Each reads one published corpus, in its own layout on disk, into clips."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A clip that the corpus names, or a file that it holds, and that is not used."""
+    """A listed clip, or a file in the corpus, that is not used."""
 
     file: str
-    why: str  # in a few words that are the same for all of its kind: they are counted
+    why: str  # the same text for all of its kind, since they are counted
     detail: str = ""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What an importer found. No audio has been decoded yet."""
+    """The clips that an importer found. No audio has been decoded yet."""
 
     root: Path  # the folder that the clips' files lie below
     clips: list[Clip]
     left_out: list[LeftOut] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what was mended or is peculiar, a sentence each
+    notes: list[str] = field(default_factory=list)  # what was corrected or is unusual; one sentence each
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Importer:
 
     title: str
     licence: str
-    looks_for: str  # in words: which files it needs
+    looks_for: str  # which files it needs, for messages
     read: Callable[[Path, Path, str], Listing]  # source folder, a folder to write to, the corpus's name
-    hub: Callable[[Iterable[HubRow], Path, str], Listing] | None = None  # the same from rows of the hub
+    hub: Callable[[Iterable[HubRow], Path, str], Listing] | None = None  # the same, from rows of a data set on the hub
     synthetic: bool = False
-    columns: tuple[str, ...] = ()  # groups that its clips may have, so that a task card can be checked without it
+    columns: tuple[str, ...] = ()  # groups that its clips may have, to check task cards without the corpus
 
 
 IMPORTERS: Registry[Importer] = Registry(
@@ -63,7 +63,7 @@ IMPORTERS: Registry[Importer] = Registry(
 
 
 def folders(source: Path, depth: int = 3) -> Iterator[Path]:
-    """The source and the folders below it, nearest first, without hidden ones and the leavings of zip programs."""
+    """The source and the folders below it, nearest first, without hidden folders and those of zip programs."""
     level = [source]
     for _ in range(depth + 1):
         yield from level
@@ -76,7 +76,7 @@ def folders(source: Path, depth: int = 3) -> Iterator[Path]:
 
 
 def not_found(source: Path, importer: Importer) -> UserError:
-    """The error for a source that is not the corpus: what was looked for, and what is there."""
+    """The error for a source that is not the corpus, with what was looked for and what was found."""
     there = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in source.iterdir())
     listed = ", ".join(there[:8]) + (f" and {len(there) - 8} more" if len(there) > 8 else "")
     return UserError(
@@ -86,19 +86,23 @@ def not_found(source: Path, importer: Importer) -> UserError:
 
 
 class FileNames:
-    """The files of a folder, found by name whatever the case and Unicode form in which a table writes it."""
+    """The files of a folder, found by name whatever the case and Unicode form."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names: dict[str, list[str]] = {}
         for name in names:
             self._names.setdefault(_plain(name), []).append(name)
 
-    def find(self, name: str) -> str | None:
-        """The file of that name: the one spelled exactly so, else the only one spelled nearly so."""
-        near = self._names.get(_plain(name), [])
-        if name in near:
-            return name
-        return near[0] if len(near) == 1 else None
+    def find(self, *names: str) -> str | None:
+        """The file with the first of the names that there is: an exact match, else the only one that differs in case or
+        Unicode form alone."""
+        for name in names:
+            near = self._names.get(_plain(name), [])
+            if name in near:
+                return name
+            if len(near) == 1:
+                return near[0]
+        return None
 
 
 def _plain(name: str) -> str:
@@ -106,5 +110,5 @@ def _plain(name: str) -> str:
 
 
 def counted(left_out: Iterable[LeftOut]) -> Mapping[str, int]:
-    """Reason -> how many, most first."""
+    """Reason -> number of clips, largest first."""
     return dict(Counter(one.why for one in left_out).most_common())

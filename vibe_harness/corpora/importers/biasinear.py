@@ -23,7 +23,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row without its audio: enough to check the reversed rows against the original ones."""
+    """What is needed of a row to compare reversed rows with original ones."""
 
     place: str
     order: str
@@ -41,30 +41,25 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
 
 
 def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
-    """Write each row's five pieces of audio below `work` and make a clip of it: the question, options in columns.
+    """Write the five audio files of each row below `work`, and make it a clip: the question, with options in columns.
 
-    The accents and genders of a language are one synthetic voice each, so they make the speaker. Raises UserError where
-    the rows are not what the benchmark says: a sample that stands twice, a reversed row whose options are not those of
-    the original, answers remapped in some reversed rows and not in others.
+    Each accent and gender of a language is one synthetic voice, which is taken as the speaker. Raises UserError if the
+    rows are not as the benchmark documents them: a repeated sample, a reversed row whose options are not those of the
+    original row, answers remapped in some reversed rows and not in others.
     """
     clips: list[Clip] = []
     pairs: dict[tuple[str, str, str], dict[str, _Row]] = defaultdict(dict)
     taken: dict[tuple[str, str], str] = {}  # config and name of its files -> sample
     for row in rows:
         config = row.config
-        if config not in CONFIGS:
-            raise UserError(f"{row.place}: the configurations of BiasInEar are {', '.join(CONFIGS)}, not '{config}'")
-        require_columns(row.place, row.cells, [*PLAIN, *PARTS, *(f"{part}_text" for part in PARTS)])
+        facts = _facts(row)
         language, gender = config.split("_")
-        facts = {name: row.text(name) for name in PLAIN}
-        place = f"{row.place}: sample '{facts['sample_id']}', accent '{facts['accent']}', order '{facts['order']}'"
+        place = _place(row, facts)
         answer = facts["answer"].upper()
-        if answer not in REVERSED or facts["order"] not in ("original", "reversed"):
-            raise UserError(f"{place}: answer '{facts['answer']}' is not A to D, or the order is unknown")
         options = tuple(row.text(f"{part}_text") for part in PARTS[1:])
         pair = pairs[config, facts["sample_id"], facts["accent"]]
         if facts["order"] in pair:
-            raise UserError(f"{place}: stands twice, so sample_id does not name a question within {config}")
+            raise UserError(f"{place}: is repeated, so sample_id does not identify a question within {config}")
         pair[facts["order"]] = _Row(place, facts["order"], options, answer)
         name = _UNSAFE.sub("-", f"{facts['sample_id']}_{facts['accent']}_{facts['order']}")
         if (config, name.lower()) in taken:
@@ -95,8 +90,23 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
     return Listing(work, clips, [], _checked_answers(pairs.values()))
 
 
+def _facts(row: HubRow) -> dict[str, str]:
+    """The plain columns of a row. Raises UserError for a missing column and for a value that the benchmark lacks."""
+    if row.config not in CONFIGS:
+        raise UserError(f"{row.place}: the configurations of BiasInEar are {', '.join(CONFIGS)}, not '{row.config}'")
+    require_columns(row.place, row.cells, [*PLAIN, *PARTS, *(f"{part}_text" for part in PARTS)])
+    facts = {name: row.text(name) for name in PLAIN}
+    if facts["answer"].upper() not in REVERSED or facts["order"] not in ("original", "reversed"):
+        raise UserError(f"{_place(row, facts)}: answer '{facts['answer']}' is not A to D, or the order is unknown")
+    return facts
+
+
+def _place(row: HubRow, facts: Mapping[str, str]) -> str:
+    return f"{row.place}: sample '{facts['sample_id']}', accent '{facts['accent']}', order '{facts['order']}'"
+
+
 def _checked_answers(pairs: Iterable[Mapping[str, _Row]]) -> list[str]:
-    """Compare reversed rows with the original ones; says how the answers of the reversed rows are to be taken."""
+    """Compare reversed rows with the original ones. Returns notes on what the answers of reversed rows mean."""
     remapped: dict[bool, _Row] = {}
     alone = 0
     for pair in pairs:

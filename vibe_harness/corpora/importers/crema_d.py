@@ -1,9 +1,9 @@
-"""CREMA-D: 91 actors, 12 sentences, 6 emotions; the file name says it all, a table says who the actors are."""
+"""CREMA-D: 91 actors, 12 sentences, 6 emotions, given by the file names; a table describes the actors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from vibe_harness.corpora.importers.base import FileNames, Importer, LeftOut, Listing, folders, not_found
@@ -27,14 +27,14 @@ SENTENCES = {
     "WSI": "We'll stop in a couple of minutes",
 }
 EMOTIONS = {"ANG": "anger", "DIS": "disgust", "FEA": "fear", "HAP": "happy", "NEU": "neutral", "SAD": "sad"}
-LEVELS = {"LO": "low", "MD": "medium", "HI": "high", "XX": "unspecified", "X": "unspecified"}
+LEVELS = {"LO": "low", "MD": "medium", "HI": "high", "XX": "unspecified"}
 DEMOGRAPHICS = "VideoDemographics.csv"
 NAMES = "SentenceFilenames.csv"
 _NAME = re.compile(r"(\d{4})_([A-Z]{3})_([A-Z]{3})_(LO|MD|HI|XX?)")
 
 
 def read(source: Path, _: Path, corpus: str) -> Listing:
-    """Clips of AudioWAV/, with the actor's gender, age, race and ethnicity, the emotion and its level."""
+    """Read the clips of AudioWAV/, with the actor's gender, age, race and ethnicity, the emotion and its level."""
     root = next((f for f in folders(source) if (f / DEMOGRAPHICS).is_file() and (f / "AudioWAV").is_dir()), None)
     if root is None:
         raise not_found(source, IMPORTER)
@@ -44,35 +44,40 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
     seen: dict[str, str] = {}
     for name in sorted(entry.name for entry in (root / "AudioWAV").iterdir()):
         file = f"AudioWAV/{name}"
-        stem, dot, suffix = name.rpartition(".")
-        stem = stem.upper()  # some disks and programs change the case of names
-        match = _NAME.fullmatch(stem)
-        if dot and suffix.lower() != "wav":
-            left_out.append(LeftOut(file, "not a WAV"))
-        elif not match or match[2] not in SENTENCES or match[3] not in EMOTIONS:
-            left_out.append(LeftOut(file, "name is not ACTOR_SENTENCE_EMOTION_LEVEL"))
-        elif match[1] not in actors:
-            left_out.append(LeftOut(file, f"actor is not in {DEMOGRAPHICS}"))
-        else:
-            actor, sentence, emotion, level = match.groups()
-            clip_id = f"{corpus}/{actor}/{stem}"
-            if level == "X":
-                clip_id += "X"
-                notes.append(f"{name}: level X of an old clone, taken as XX")
-            if clip_id in seen:
-                left_out.append(LeftOut(file, "the same take stands under another name", seen[clip_id]))
-                continue
-            seen[clip_id] = file
-            groups = {**actors[actor], "emotion": EMOTIONS[emotion], "level": LEVELS[level], "sentence_id": sentence}
-            clips.append(Clip(clip_id, file, actor, groups, SENTENCES[sentence], sentence))
+        parts = _parts(name, actors)
+        if isinstance(parts, str):
+            left_out.append(LeftOut(file, parts))
+            continue
+        actor, sentence, emotion, level = parts
+        if level == "X":
+            level = "XX"
+            notes.append(f"{name}: level X of an old clone, taken as XX")
+        clip_id = f"{corpus}/{actor}/{'_'.join((actor, sentence, emotion, level))}"
+        if clip_id in seen:
+            left_out.append(LeftOut(file, "the same take under another name", seen[clip_id]))
+            continue
+        seen[clip_id] = file
+        groups = {**actors[actor], "emotion": EMOTIONS[emotion], "level": LEVELS[level], "sentence_id": sentence}
+        clips.append(Clip(clip_id, file, actor, groups, SENTENCES[sentence], sentence))
     left_out += _absent(root / NAMES, files)
     return Listing(root, clips, left_out, notes)
 
 
-def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
-    """Rows of a copy on the hub: the audio's own name says actor, sentence, emotion and level; sex is a column.
+def _parts(name: str, actors: Mapping[str, object]) -> tuple[str, ...] | str:
+    """Actor, sentence, emotion and level of a file name, or why it is left out."""
+    stem, dot, suffix = name.rpartition(".")
+    match = _NAME.fullmatch(stem.upper())  # some disks and programs change the case of names
+    if dot and suffix.lower() != "wav":
+        return "not a WAV"
+    if not match or match[2] not in SENTENCES or match[3] not in EMOTIONS:
+        return "name is not ACTOR_SENTENCE_EMOTION_LEVEL"
+    return match.groups() if match[1] in actors else f"actor is not in {DEMOGRAPHICS}"
 
-    age, race and ethnicity are taken where the copy has them. Written to `work` as the release is laid out, then read.
+
+def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
+    """Read a copy on the hub. The name of the audio gives actor, sentence, emotion and level; sex is a column.
+
+    Age, race and ethnicity are optional columns. Rows are written to `work` in the layout of the release, then read.
     """
     actors: dict[str, dict[str, str]] = {}
     for row in rows:
@@ -104,12 +109,14 @@ def _actors(path: Path) -> dict[str, dict[str, str]]:
         }
         actor = {column: fact for column, fact in facts.items() if fact}
         if actors.setdefault(cells["ActorID"], actor) != actor:
-            raise UserError(f"{path}:{row.line}: actor {cells['ActorID']} stands twice, with other facts: remove one")
+            raise UserError(
+                f"{path}:{row.line}: actor {cells['ActorID']} has two rows with different facts: remove one"
+            )
     return actors
 
 
 def _absent(path: Path, files: FileNames) -> list[LeftOut]:
-    """Clips that the release lists and this copy lacks."""
+    """Clips that the release lists and that are missing here."""
     if not path.is_file():
         return []
     rows = read_rows(path, lambda _, columns: require_columns(path, columns, ["Filename"]))
@@ -117,7 +124,7 @@ def _absent(path: Path, files: FileNames) -> list[LeftOut]:
     return [
         LeftOut(f"AudioWAV/{name}.wav", f"listed in {NAMES}, no such file")
         for name in names
-        if not files.find(f"{name}.wav") and not (name.endswith("_XX") and files.find(f"{name[:-1]}.wav"))
+        if not files.find(f"{name}.wav", f"{name.removesuffix('X')}.wav")
     ]
 
 

@@ -1,4 +1,4 @@
-"""A corpus as a data set of the Hugging Face hub: its rows, streamed, written down in the corpus's own layout."""
+"""Corpora as data sets on the Hugging Face hub: streaming rows, and writing them in the layout of the corpus."""
 
 from __future__ import annotations
 
@@ -17,19 +17,16 @@ _ROWS = 16  # read at a time
 
 @dataclass(frozen=True, slots=True)
 class HubRow:
-    """One row."""
+    """One row of a data set on the hub."""
 
     place: str  # for messages: "ORG/NAME, config en_Male, row 12 of test"
-    home: str  # what the paths of the data set's own files begin with
+    home: str  # prefix of paths to the data set's own files
     config: str
-    cells: Mapping[str, Any]  # a cell of audio is {"bytes": ..., "path": ...}, not decoded
-    written: set[Path] = field(default_factory=set, compare=False)  # audio of this row and those before it
+    cells: Mapping[str, Any]  # audio is {"bytes": ..., "path": ...}, not decoded
+    written: set[Path] = field(default_factory=set, compare=False)  # audio files written for this row and earlier ones
 
     def text(self, *columns: str) -> str:
-        """The cell of the first of these columns that the row has; "" where it is empty.
-
-        Raises UserError where it has none of them.
-        """
+        """The text of the first of these columns that exists; "" if it is empty. Raises UserError if none does."""
         column = next((column for column in columns if column in self.cells), None)
         if column is None:
             named, there = " or ".join(map(repr, columns)), ", ".join(map(repr, self.cells))
@@ -37,11 +34,11 @@ class HubRow:
         return "" if self.cells[column] is None else str(self.cells[column]).strip()
 
     def audio_name(self, column: str = "audio") -> str:
-        """The name that the audio had as a file, without folders; "" where it has none."""
+        """The file name of the audio, without folders; "" if it has none."""
         return PurePosixPath(self._audio(column).get("path") or "").name
 
     def audio(self, column: str = "audio") -> bytes:
-        """The audio as a file's content. Raises UserError where there is none."""
+        """The content of the audio file. Raises UserError if there is none."""
         cell = self._audio(column)
         data = cell.get("bytes") or (self._read(cell["path"]) if cell.get("path") else None)
         if not data:
@@ -54,10 +51,10 @@ class HubRow:
         return cell if isinstance(cell, Mapping) else {}
 
     def _read(self, path: str) -> bytes:
-        """The file of a data set that keeps its audio beside the rows. Nothing outside of the data set is read."""
+        """Read an audio file that the data set stores beside the rows. Files outside of the data set are refused."""
         import fsspec
 
-        place = path.rpartition("::")[2]  # of the archive, for a file in one
+        place = path.rpartition("::")[2]  # the archive's path, if the file is in one
         if not place.startswith((f"{self.home}/", f"{self.home}@")) or ".." in place.split("/"):
             raise UserError(f"{self.place}: its audio {path} lies outside of the data set")
         try:
@@ -68,21 +65,21 @@ class HubRow:
         return data
 
     def audio_suffix(self, column: str = "audio") -> str:
-        """The extension of that name in small letters; .wav where it has none that audio has."""
+        """The extension of the audio's file name, in lower case; ".wav" if it is not one of audio files."""
         suffix = PurePosixPath(self.audio_name(column)).suffix.lower()
         return suffix if suffix in AUDIO_SUFFIXES else ".wav"
 
     def write_audio(self, folder: Path, *parts: str, column: str = "audio") -> None:
-        """Write the audio to folder/part/part. Raises UserError for parts that are no plain names of files."""
+        """Write the audio to folder/part/part. Raises UserError for parts that are not plain file names."""
         path = self.path(folder, *parts)
         self.written.add(path)
         data = self.audio(column)
-        if not (path.is_file() and path.read_bytes() == data):  # else its time would change, and with it the check's
+        if not (path.is_file() and path.read_bytes() == data):  # so that the cached check still holds
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
 
     def path(self, folder: Path, *parts: str) -> Path:
-        """folder/part/part. Raises UserError for parts that are no plain names: rows come from strangers."""
+        """folder/part/part. Raises UserError for parts that are not plain file names, since rows are not trusted."""
         for part in parts:
             if part in ("", ".", "..") or any(mark in part for mark in "/\\:\0"):
                 raise UserError(f"{self.place}: {part!r} cannot be the name of a file")
@@ -90,11 +87,11 @@ class HubRow:
 
 
 def stream(name: str, tick: Callable[[int], None] = lambda _: None, work: Path | None = None) -> Iterator[HubRow]:
-    """Every row of a hub data set (or of a folder laid out as one), config by config and split by split.
+    """Every row of a data set on the hub (or of a folder in that layout), config by config and split by split.
 
-    Read as Arrow: `datasets` cannot hand out audio, decoded or not, without torch. work: where their audio is written;
-    what other audio lies there after the last row is of an earlier revision, and removed. Raises UserError where it
-    cannot be read.
+    Rows are read as Arrow, since `datasets` needs torch to return audio, decoded or not. work: where their audio is
+    written; other audio files there, from an earlier revision, are removed after the last row. Raises UserError if the
+    data set cannot be read.
     """
     from datasets import get_dataset_config_names, load_dataset
     from datasets.exceptions import DatasetsError
@@ -111,15 +108,15 @@ def stream(name: str, tick: Callable[[int], None] = lambda _: None, work: Path |
                         yield HubRow(f"{name}, config {config}, row {number} of {split}", home, config, cells, written)
                         tick(1)
     except (OSError, DatasetsError, ValueError) as error:
-        said = " ".join(str(error).split())[:300]
-        raise UserError(f"--source {name}: no such folder, and it cannot be read from the hub: {said}") from None
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(f"--source {name}: no such folder, and it cannot be read from the hub: {reason}") from None
     for path in sorted(work.rglob("*")) if work else ():
         if path.suffix.lower() in AUDIO_SUFFIXES and path not in written:
             path.unlink()
 
 
 def write_table(path: Path, rows: Iterable[Mapping[str, str]]) -> None:
-    """Write a CSV whose columns are those of the rows, in order of first appearance."""
+    """Write rows as CSV. The columns stand in order of first appearance."""
     kept = list(rows)
     columns = dict.fromkeys(column for row in kept for column in row)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from vibe_harness.corpora.importers.base import Importer, LeftOut, Listing, folders, not_found
@@ -13,7 +14,7 @@ from vibe_harness.corpora.importers.sources import open_source
 from vibe_harness.errors import UserError
 from vibe_harness.records import Clip
 
-# First language and gender of each speaker, as the corpus's own documentation has them (SKA is a woman).
+# First language and gender of each speaker, from the corpus's documentation (SKA is a woman).
 SPEAKERS = {
     "arabic": {"male": ("ABA", "YBAA"), "female": ("SKA", "ZHAA")},
     "mandarin": {"male": ("BWC", "TXHC"), "female": ("LXC", "NCC")},
@@ -29,13 +30,13 @@ FACTS = {
     for speaker in speakers
 }
 _NAME = re.compile(r"arctic_[ab]\d{4}")
-_SUITCASE = "suitcase_corpus"  # spontaneous speech that came with version 5: other content, other conditions
+_SUITCASE = "suitcase_corpus"  # spontaneous speech added in version 5: different content and conditions
 
 
 def read(source: Path, work: Path, corpus: str) -> Listing:
-    """Clips of SPEAKER/wav/, also where a speaker's folder is doubled, or where all speakers are still zips.
+    """Read the clips of SPEAKER/wav/, also from nested speaker folders, or from one zip per speaker.
 
-    Raises UserError where some speakers are unpacked and others still zips: those would silently be missing.
+    Raises UserError if some speakers are unpacked and others still zips, since those would silently be missing.
     """
     places = [source]
     unpacked = {folder.name.upper() for folder in folders(source) if (folder / "wav").is_dir()} & FACTS.keys()
@@ -49,20 +50,7 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
             f"({archives[waiting[0]].name}{', ...' if len(waiting) > 1 else ''}): unpack these too, or name a folder "
             "of zips alone"
         )
-    left_out: list[LeftOut] = []
-    wavs: dict[str, Path] = {}
-    for folder in (folder for place in places for folder in folders(place)):
-        if _SUITCASE in folder.relative_to(source).parts:
-            if folder.name == _SUITCASE:
-                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "spontaneous speech, not the prompts"))
-        elif (folder / "wav").is_dir():
-            speaker = folder.name.upper()  # some disks and programs change the case of names
-            if speaker not in FACTS:
-                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "no speaker of the corpus"))
-            elif speaker in wavs:
-                left_out.append(LeftOut(folder.relative_to(source).as_posix(), "a second copy of the speaker"))
-            else:
-                wavs[speaker] = folder
+    wavs, left_out = _speaker_folders(places, source)
     if not wavs:
         raise not_found(source, IMPORTER)
     texts = _texts(list(wavs.values()))
@@ -76,7 +64,7 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
                 left_out.append(LeftOut(file, "name is not arctic_a0001.wav or the like"))
                 continue
             if (speaker, sentence) in seen:
-                left_out.append(LeftOut(file, "the same sentence stands under another name"))
+                left_out.append(LeftOut(file, "the same sentence under another name"))
                 continue
             seen.add((speaker, sentence))
             groups = {**FACTS[speaker], "sentence_id": sentence}
@@ -87,9 +75,9 @@ def read(source: Path, work: Path, corpus: str) -> Listing:
 
 
 def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
-    """Rows of a copy on the hub, written to `work` as the release is laid out, then read.
+    """Read a copy on the hub. The rows are written to `work` in the layout of the release, then read.
 
-    Needs a column of speakers (ABA, SKA, ...); the sentence is in the audio's own name or in a column.
+    A column gives the speaker (ABA, SKA, ...); the name of the audio, or a column, gives the sentence.
     """
     for row in rows:
         speaker = row.text("speaker", "speaker_id", "speaker_code", "speaker_name")
@@ -104,21 +92,41 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
 
 
 def _archives(source: Path) -> dict[str, Path]:
-    """Speaker -> zip: the release as it comes."""
+    """Speaker -> zip, as released."""
     found = sorted(path for folder in folders(source) for path in folder.iterdir() if path.suffix.lower() == ".zip")
     return {path.stem.upper(): path for path in reversed(found) if path.stem.upper() in FACTS}
 
 
 def _unpacked(source: Path, work: Path, archives: Mapping[str, Path]) -> list[Path]:
-    """The folders of the zips, and no other that an earlier source may have left in `work`."""
+    """Unpack the zips; returns their folders, without those of an earlier source in `work`."""
     if not archives:
         raise not_found(source, IMPORTER)
     work.mkdir(parents=True, exist_ok=True)
     return [open_source(archive, work / speaker) for speaker, archive in sorted(archives.items())]
 
 
+def _speaker_folders(places: Iterable[Path], source: Path) -> tuple[dict[str, Path], list[LeftOut]]:
+    """Speaker -> the folder that holds its wav/; and the folders that are left out."""
+    wavs: dict[str, Path] = {}
+    left_out: list[LeftOut] = []
+    for folder in chain.from_iterable(map(folders, places)):
+        below = folder.relative_to(source)
+        speaker = folder.name.upper()  # some disks and programs change the case of names
+        if folder.name == _SUITCASE:
+            left_out.append(LeftOut(below.as_posix(), "spontaneous speech, not the prompts"))
+        elif _SUITCASE in below.parts or not (folder / "wav").is_dir():
+            continue
+        elif speaker not in FACTS:
+            left_out.append(LeftOut(below.as_posix(), "not a speaker of the corpus"))
+        elif speaker in wavs:
+            left_out.append(LeftOut(below.as_posix(), "a second copy of the speaker"))
+        else:
+            wavs[speaker] = folder
+    return wavs, left_out
+
+
 def _texts(speakers: list[Path]) -> dict[str, str]:
-    """Sentence -> its words, from whichever speaker has the transcript: the prompts are shared."""
+    """Sentence -> its text, from any speaker who has the transcript, since the prompts are shared."""
     texts: dict[str, str] = defaultdict(str)
     for folder in speakers:
         for path in sorted((folder / "transcript").glob("*.txt")):

@@ -1,4 +1,4 @@
-"""Where a corpus comes from: a folder, or a zip that is unpacked once, safely."""
+"""Opening the source of a corpus: a folder, or a zip that is unpacked once, safely."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import shutil
 import stat
 import zipfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import StorageError, UserError, write_failed
 
 _STAMP = ".unpacked.json"
 
 
 def open_source(source: Path, unpacked: Path) -> Path:
-    """The folder that holds the corpus: `source` itself, or `unpacked` for a zip, which is unpacked there.
+    """Return the folder that holds the corpus: `source` itself or, for a zip, `unpacked`, where it is unpacked.
 
-    Zips within the zip are unpacked too, each into a folder of its name. A zip that has not changed since is not
-    unpacked again. Raises UserError where the source is neither, or the zip is damaged or reaches out of its folder.
+    Zips inside the zip are unpacked too, each into a folder with its name. A zip that has not changed since is not
+    unpacked again. Raises UserError if the source is neither, or if the zip is damaged or holds paths outside of its
+    folder.
     """
     if source.is_dir():
         return source
@@ -44,29 +46,23 @@ def open_source(source: Path, unpacked: Path) -> Path:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a zip and the zips within it. Nothing is written unless every name stays inside the folder.
+    """Unpack a zip and the zips inside it. Nothing is written unless every path stays inside the folder.
 
-    Raises UserError for a damaged or encrypted zip, a name that leads out or stands twice, a link, and a disk too small
-    for it.
+    Raises UserError for a damaged or encrypted zip, a path out of the folder, a repeated name, a link, and too little
+    disk space.
     """
     folder.mkdir(parents=True)
     try:
         with zipfile.ZipFile(archive) as file:
             members = [member for member in file.infolist() if not member.filename.startswith("__MACOSX/")]
-            for member in members:
-                _check_member(archive, member)
-            names = Counter(member.filename for member in members if not member.is_dir())
-            twice = [name for name, count in names.items() if count > 1]
-            if twice:
-                raise UserError(f"{archive}: holds two files '{twice[0]}': nobody can say which of them is meant")
-            needed, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
-            if needed > free:
-                raise UserError(f"{archive}: unpacks to {needed:,} bytes, and {folder} has {free:,} free: make room")
-            for member in members:
-                file.extract(member, folder)
+            _check_members(archive, members, folder)
+            file.extractall(folder, members)
     except (zipfile.BadZipFile, EOFError) as error:
-        raise UserError(f"{archive}: a damaged zip ({error}): fetch it again") from None
-    except (RuntimeError, NotImplementedError) as error:  # zipfile's words for a password or an unknown method
+        raise UserError(f"{archive}: a damaged zip ({error}): download it again") from None
+    except (
+        RuntimeError,
+        NotImplementedError,
+    ) as error:  # a password, or an unknown compression method
         raise UserError(f"{archive}: cannot be unpacked: {error}") from None
     except OSError as error:
         raise disk_error(folder, error) from None
@@ -77,11 +73,11 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def disk_error(path: Path, error: OSError) -> UserError:
-    """A failed read or write in words: the disk is full, or a file may not be used. path: where it names none."""
+    """The message for a failed read or write, such as a full disk. path: used if the error names no file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return UserError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
+        return StorageError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
     where = error.filename if isinstance(error.filename, str) else path
-    return UserError(f"{where}: cannot be used: {error.strerror or error}")
+    return write_failed(f"{where}: cannot be used", error)
 
 
 def _merge(source: Path, target: Path) -> None:
@@ -93,10 +89,22 @@ def _merge(source: Path, target: Path) -> None:
     source.rmdir()
 
 
+def _check_members(archive: Path, members: Sequence[zipfile.ZipInfo], folder: Path) -> None:
+    for member in members:
+        _check_member(archive, member)
+    names = Counter(member.filename for member in members if not member.is_dir())
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise UserError(f"{archive}: holds two files '{twice[0]}': remove one of them")
+    needed, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
+    if needed > free:
+        raise UserError(f"{archive}: unpacks to {needed:,} bytes, and {folder} has {free:,} free: make room")
+
+
 def _check_member(archive: Path, member: zipfile.ZipInfo) -> None:
     name = member.filename
     parts = PurePosixPath(name).parts
     if name.startswith("/") or "\\" in name or ".." in parts or ":" in (parts[0] if parts else ""):
-        raise UserError(f"{archive}: holds '{name}', a path that climbs out of the folder: nothing was unpacked")
+        raise UserError(f"{archive}: holds '{name}', a path out of the folder: nothing was unpacked")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise UserError(f"{archive}: holds '{name}', a link: nothing was unpacked")

@@ -1,9 +1,9 @@
-"""Speech Accent Archive: speakers of many first languages read one paragraph. The layout of its Kaggle copy."""
+"""Speech Accent Archive: speakers of many first languages read one paragraph. Reads the layout of its Kaggle copy."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vibe_harness.cards.text_file import read_text
@@ -15,7 +15,7 @@ from vibe_harness.records import Clip
 
 TABLE = "speakers_all.csv"
 AUDIO_FOLDERS = ("recordings/recordings", "recordings", "processed_wav_files", "audio")
-COLUMNS = {  # ours -> theirs, in this and in later releases
+COLUMNS = {  # our name -> the archive's, in this and in later releases
     "file": ("filename", "speech_sample"),
     "gender": ("sex", "gender"),
     "accent": ("native_language",),
@@ -30,39 +30,35 @@ MISSPELLED = frozenset(GENDERS) - {"male", "female"}
 
 
 def read(source: Path, _: Path, corpus: str) -> Listing:
-    """One clip a speaker, with gender, first language (which is the accent), age, age of onset, country of birth."""
+    """Read one clip per speaker, with gender, first language (also as accent), age, age of onset, country of birth."""
     root = next((folder for folder in folders(source) if (folder / TABLE).is_file()), None)
     if root is None:
         raise not_found(source, IMPORTER)
-    audio = next((root / name for name in AUDIO_FOLDERS if _has_audio(root / name)), None)
+    audio = next((root / name for name in AUDIO_FOLDERS if _audio_names(root / name)), None)
     if audio is None:
-        raise UserError(f"{root}: {TABLE} is there, the recordings are not: looked in {', '.join(AUDIO_FOLDERS)}")
-    files = FileNames(entry.name for entry in audio.iterdir() if entry.suffix.lower() in (".mp3", ".wav"))
+        raise UserError(f"{root}: has {TABLE}, but no recordings: looked in {', '.join(AUDIO_FOLDERS)}")
+    files = FileNames(_audio_names(audio))
     rows = _rows(root / TABLE)
-    repeated = {name for name, count in Counter(row["file"] for row in rows).items() if count > 1}
+    counts = Counter(row["file"] for row in rows)
     passage = root / "reading-passage.txt"
     text = " ".join(read_text(passage).split()) if passage.is_file() else None
     clips, left_out, notes = [], [], []
     for row in rows:
         name = row["file"]
-        found = files.find(f"{name}.mp3") or files.find(f"{name}.wav") or files.find(name)
+        found = files.find(f"{name}.mp3", f"{name}.wav", name)
         shown = f"{audio.relative_to(root).as_posix()}/{found or name + '.mp3'}"
-        why = _why_not(row, found, repeated)
+        why = _why_not(row, found, counts[name])
         if why:
             left_out.append(LeftOut(shown, why))
             continue
         if row["gender"].lower() in MISSPELLED:
             notes.append(f"{name}: the gender '{row['gender']}' was read as {GENDERS[row['gender'].lower()]}")
-        facts = {column: row.get(column, "") for column in ("accent", "age", "english_onset", "birth_country")}
-        facts["age"] = facts["age"].removesuffix(".0")
-        groups = {"gender": GENDERS[row["gender"].lower()], **{column: fact for column, fact in facts.items() if fact}}
-        groups |= {"first_language": groups["accent"], "sentence_id": "paragraph"}
-        clips.append(Clip(f"{corpus}/{name}/{name}", shown, name, groups, text, "paragraph"))
+        clips.append(Clip(f"{corpus}/{name}/{name}", shown, name, _groups(row), text, "paragraph"))
     return Listing(root, clips, left_out, notes)
 
 
 def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
-    """Rows of a copy on the hub that has the archive's columns, written to `work` as it is laid out, then read."""
+    """Read a copy on the hub with the archive's columns. The rows are written to `work` in its layout, then read."""
     table = []
     for row in rows:
         name = row.text(*COLUMNS["file"])
@@ -73,12 +69,12 @@ def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
     return read(work, work, corpus)
 
 
-def _why_not(row: dict[str, str], found: str | None, repeated: set[str]) -> str | None:
+def _why_not(row: dict[str, str], found: str | None, count: int) -> str | None:
     if row["file"].startswith("synthesized"):
         return "synthesized voice"
     if row.get("missing", "").lower() == "true":
         return "marked missing"
-    if row["file"] in repeated:
+    if count > 1:
         return "several speakers share the file name"
     if found is None:
         return "no audio file"
@@ -89,12 +85,21 @@ def _why_not(row: dict[str, str], found: str | None, repeated: set[str]) -> str 
     return None
 
 
-def _has_audio(folder: Path) -> bool:
-    return folder.is_dir() and any(entry.suffix.lower() in (".mp3", ".wav") for entry in folder.iterdir())
+def _groups(row: Mapping[str, str]) -> dict[str, str]:
+    facts = {column: row.get(column, "") for column in ("accent", "age", "english_onset", "birth_country")}
+    facts["age"] = facts["age"].removesuffix(".0")
+    groups = {"gender": GENDERS[row["gender"].lower()], **{column: fact for column, fact in facts.items() if fact}}
+    return groups | {"first_language": groups["accent"], "sentence_id": "paragraph"}
+
+
+def _audio_names(folder: Path) -> list[str]:
+    if not folder.is_dir():
+        return []
+    return [entry.name for entry in folder.iterdir() if entry.suffix.lower() in (".mp3", ".wav")]
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    """The table's rows under our names for its columns. Unnamed columns, which it ends with, are passed over."""
+    """The rows of the table, with our names for its columns. Unnamed columns, at its end, are ignored."""
     columns: dict[str, str] = {}
 
     def check(_: str, have: list[str]) -> None:

@@ -17,9 +17,9 @@ CONTINUATIONS = ("stereotypical", "anti-stereotypical", "irrelevant")
 
 
 def read(source: Path, _: Path, corpus: str) -> Listing:
-    """A clip for each row of the two tables. Audio that no row names is passed over, and counted.
+    """Read one clip for each row of the two tables. Audio that no row names is left out and counted.
 
-    Columns besides the group: dimension (which table), item (the same words by several voices), the continuations.
+    Columns besides the group: dimension (which table), item (the same text by several voices), the continuations.
     """
     root = next((folder for folder in folders(source) if _tables(folder) and (folder / "speech").is_dir()), None)
     if root is None:
@@ -56,12 +56,12 @@ def read(source: Path, _: Path, corpus: str) -> Listing:
 
 
 def read_hub(rows: Iterable[HubRow], work: Path, corpus: str) -> Listing:
-    """Rows of a copy on the hub with the tables' columns, written to `work` as the release is laid out, then read."""
+    """Read a copy on the hub with the tables' columns. Rows are written to `work` in its layout, then read."""
     tables: dict[str, list[dict[str, str]]] = {dimension: [] for dimension in DIMENSIONS}
     for row in rows:
         own = [dimension for dimension in DIMENSIONS if row.cells.get(dimension)]
         if len(own) != 1:
-            raise UserError(f"{row.place}: one of the columns {' and '.join(DIMENSIONS)} says the group, and no other")
+            raise UserError(f"{row.place}: exactly one of the columns {' and '.join(DIMENSIONS)} must have a value")
         tables[own[0]].append({column: row.text(column) for column in row.cells if column != "audio"})
         row.write_audio(work, "speech", own[0], f"{row.text('id')}_{row.text('speaker')}.wav")
     for dimension, table in tables.items():

@@ -1,1 +1,1 @@
-"""From a published corpus to a prepared folder: selected, perturbed, described."""
+"""Preparing a published corpus: selecting, perturbing and describing its clips."""

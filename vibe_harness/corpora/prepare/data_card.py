@@ -1,4 +1,4 @@
-"""The data card of a prepared corpus: what was selected and dropped, in numbers; and tables of any corpus's groups."""
+"""The data card of a prepared corpus: what was selected and left out; and tables of the groups of any corpus."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.card import CorpusCard
 from vibe_harness.corpora.confounds import Confound, confounds
 from vibe_harness.corpora.importers.base import LeftOut, counted
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
 
-MOST_GROUPS = 20  # columns with more groups are not tabled: ages, sentences, continuations
+MOST_GROUPS = 20  # columns with more groups are not listed: ages, sentences, continuations
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +23,11 @@ class GroupRow:
     group: str
     speakers: int
     clips: int
-    hours: float | None  # None where the audio was not checked
+    hours: float | None  # None if the audio was not checked
 
 
 def group_rows(corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> list[GroupRow]:
-    """Speakers, clips and hours of each group, of every column of names with 2 to MOST_GROUPS of them."""
+    """Speakers, clips and hours by group, for every column with 2 to MOST_GROUPS groups that are not all numbers."""
     members: dict[str, dict[str, list[Clip]]] = defaultdict(lambda: defaultdict(list))
     for clip in corpus.clips:
         for column, group in clip.groups.items():
@@ -45,9 +44,9 @@ def group_rows(corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> list[GroupR
 
 
 def speaker_dimensions(corpus: Corpus) -> list[str]:
-    """Columns of names that are a speaker's own, the same in all of his clips, with 2 to MOST_GROUPS groups.
+    """Columns that are the same in all clips of a speaker, with 2 to MOST_GROUPS groups that are not all numbers.
 
-    A column that divides the speakers as an earlier one does (first language, where that is the accent) is left out.
+    A column that groups the speakers as an earlier one does (first language, if it is also the accent) is left out.
     """
     own: dict[str, dict[str, str | None]] = defaultdict(dict)
     for clip in corpus.clips:
@@ -64,24 +63,24 @@ def speaker_dimensions(corpus: Corpus) -> list[str]:
 
 
 def why_not_compared(corpus: Corpus) -> dict[str, str]:
-    """Of a corpus without `speaker_dimensions`: why each column with something in it is none, column -> words."""
+    """For a corpus without `speaker_dimensions`: column -> why it is none, for every column that is not empty."""
     groups: dict[str, dict[str, str]] = defaultdict(dict)  # column -> speaker -> the first group
     reasons: dict[str, str] = {}
     for clip in corpus.clips:
         for column, group in clip.groups.items():
             before = groups[column].setdefault(clip.speaker, group)
             if before != group:
-                reasons.setdefault(column, f"speaker '{clip.speaker}' stands in two, '{before}' and '{group}'")
+                reasons.setdefault(column, f"speaker '{clip.speaker}' is in two groups, '{before}' and '{group}'")
     for column, speakers in groups.items():
         names = sorted(set(speakers.values()))
-        what = f"one group alone, '{names[0]}'" if len(names) == 1 else f"{len(names)} groups"
+        what = f"only one group, '{names[0]}'" if len(names) == 1 else f"{len(names)} groups"
         numbers = len(names) > 1 and not _names(names)
         reasons.setdefault(column, f"{what}, all of them numbers" if numbers else what)
     return reasons
 
 
 def _few_names(groups: Iterable[str | None]) -> bool:
-    """Few enough to be tabled, and not all numbers, which want bands."""
+    """Whether there are few enough groups to list, and not all are numbers, which need bands."""
     names = {group for group in groups if group}
     return 2 <= len(names) <= MOST_GROUPS and _names(names)
 
@@ -91,7 +90,7 @@ def _names(groups: Iterable[str]) -> bool:
 
 
 def all_confounds(corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> list[Confound]:
-    """The recordings compared between the groups of every dimension that belongs to speakers."""
+    """Compare the recordings between groups, for every dimension of speakers."""
     return [one for column in speaker_dimensions(corpus) for one in confounds(corpus.clips, audio, column)]
 
 
@@ -117,7 +116,7 @@ def data_card(card: CorpusCard, corpus: Corpus, audio: Mapping[str, CheckedAudio
         for row in group_rows(corpus, audio)
     ]
     if left_out:
-        lines += ["", "## Left out", "", "Each file with its reason stands in left_out.csv.", ""]
+        lines += ["", "## Left out", "", "left_out.csv lists each file with its reason.", ""]
         lines += ["| reason | files |", "|---|---:|"]
         lines += [f"| {why} | {count} |" for why, count in counted(left_out).items()]
     if corpus.notes:
@@ -129,10 +128,10 @@ def data_card(card: CorpusCard, corpus: Corpus, audio: Mapping[str, CheckedAudio
         lines.append(f"| {one.dimension} | {one.feature} | {one.groups()} | {one.size()} | {one.chance()} | {mark} |")
     lines += [
         "",
-        "A speaker counts once; a group of one speaker is not compared. d: largest difference of two groups in "
+        "Each speaker counts once; groups of one speaker are not compared. d: largest difference of two groups in "
         "pooled standard deviations (p: Kruskal-Wallis); "
-        "V: Cramér's V, bias-corrected (p: chi-squared). Where the groups differ, a model may answer to the recording "
-        "and not to the voice.",
+        "V: Cramér's V, bias-corrected (p: chi-squared). If recordings differ between groups, a shift may come from "
+        "them and not from the voices.",
         "",
     ]
     return "\n".join(lines)

@@ -1,10 +1,10 @@
-"""The folder of a prepared corpus: what stands in it, written whole or not at all, by one process at a time.
+"""The folder of a prepared corpus. Files are replaced whole, by one process at a time.
 
-manifest.parquet   one row a clip; opens with `datasets` and pandas
+manifest.parquet   one row per clip; opens with `datasets` and pandas
 left_out.csv       file, why, detail: every clip that is not in the manifest
-README.md          the data card, for people
-checks.parquet     the checks of all files, so that the next `prepare` decodes only what changed
-audio/             only where the source was a zip or the hub, or the card perturbs the sound
+README.md          the data card
+checks.parquet     the checks of all files, so that the next `prepare` only decodes changed files
+audio/             only if the source was a zip or the hub, or if the card changes the audio
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 import filelock
 
 from vibe_harness.corpora.audio.check_cache import CachedCheck, save_checks
-from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.card import CorpusCard
 from vibe_harness.corpora.importers.base import LeftOut
 from vibe_harness.corpora.manifest import METADATA, Corpus
 from vibe_harness.corpora.prepare.data_card import data_card
 from vibe_harness.csv_sheets import inert_row
 from vibe_harness.errors import UserError
+from vibe_harness.records import CheckedAudio
 
 MANIFEST, LEFT_OUT, DATA_CARD, CHECKS, AUDIO = (
     "manifest.parquet", "left_out.csv", "README.md", "checks.parquet", "audio",
@@ -45,7 +45,7 @@ class PreparedCorpus:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder, made where it is missing, for this process. Raises UserError where another one holds it."""
+    """Lock the folder, which is made if needed, for this process. Raises UserError if another process has the lock."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder / ".lock", blocking=False)
     try:
@@ -61,9 +61,9 @@ def locked(folder: Path) -> Iterator[None]:
 def write_folder(
     card: CorpusCard, prepared: PreparedCorpus, checks: Mapping[str, CachedCheck], checked_root: Path
 ) -> None:
-    """Write every file aside, then put all in place, the manifest last.
+    """Write all files under temporary names, then rename them, the manifest last.
 
-    Raises UserError where a file's name is not UTF-8.
+    Raises UserError if the name of an audio file is not UTF-8.
     """
     folder = prepared.folder
     writers: dict[str, Callable[[Path], None]] = {
@@ -78,7 +78,7 @@ def write_folder(
             write(aside[name])
         for name in writers:
             aside[name].replace(folder / name)
-    except UnicodeEncodeError as error:  # Linux takes any bytes for a name; a table of text does not
+    except UnicodeEncodeError as error:  # Linux allows any bytes in a name; a table of text does not
         raise UserError(f"the name {error.object!r} is not UTF-8, so no table can hold it: rename the file") from None
     finally:
         for path in aside.values():
@@ -97,7 +97,7 @@ def _write_left_out(path: Path, left_out: Sequence[LeftOut]) -> None:
 
 
 def read_left_out(folder: Path) -> list[LeftOut]:
-    """What a prepared corpus left out; nothing for one that was not prepared."""
+    """What a prepared corpus left out; an empty list for one that was not prepared."""
     path = folder / LEFT_OUT
     if not path.is_file():
         return []
@@ -106,13 +106,25 @@ def read_left_out(folder: Path) -> list[LeftOut]:
 
 
 def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]) -> None:
-    """One row a clip, as Parquet, with what the checks measured; `id` is Clip.id, whole."""
+    """Write one row per clip, as Parquet, with what the checks measured. `id` is the whole Clip.id."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     clips = corpus.clips
+    checks = [audio[clip.file] for clip in clips]
     groups = list(dict.fromkeys(column for clip in clips for column in clip.groups))
     text = pa.string()
+    measured = {
+        "channels": pa.int32(),
+        "format": text,
+        "subtype": text,
+        "level_db": pa.float64(),
+        "clipped": pa.float64(),
+        "pauses": pa.float64(),
+        "noise_db": pa.float64(),
+        "bandwidth_hz": pa.float64(),
+        "sha256": text,
+    }
     columns: dict[str, Any] = {
         "corpus": pa.array([corpus.name] * len(clips), text),
         "id": pa.array([clip.id for clip in clips], text),
@@ -120,19 +132,19 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
         "speaker": pa.array([clip.speaker for clip in clips], text),
         **{name: pa.array([clip.groups.get(name) for clip in clips], text) for name in groups},
         "text": pa.array([clip.text for clip in clips], text),
-        "duration_s": pa.array([audio[clip.file].duration_s for clip in clips], pa.float64()),
-        "sample_rate": pa.array([audio[clip.file].rate for clip in clips], pa.int32()),
-        "channels": pa.array([audio[clip.file].channels for clip in clips], pa.int32()),
-        "format": pa.array([audio[clip.file].format for clip in clips], text),
-        "subtype": pa.array([audio[clip.file].subtype for clip in clips], text),
-        "level_db": pa.array([audio[clip.file].level_db for clip in clips], pa.float64()),
-        "clipped": pa.array([audio[clip.file].clipped for clip in clips], pa.float64()),
-        "pauses": pa.array([audio[clip.file].pauses for clip in clips], pa.float64()),
-        "sha256": pa.array([audio[clip.file].sha256 for clip in clips], text),
+        "duration_s": pa.array([check.duration_s for check in checks], pa.float64()),
+        "sample_rate": pa.array([check.rate for check in checks], pa.int32()),
+        **{name: pa.array([getattr(check, name) for check in checks], kind) for name, kind in measured.items()},
         "licence": pa.array([corpus.licence] * len(clips), text),
         "synthetic": pa.array([corpus.synthetic] * len(clips), pa.bool_()),
     }
-    facts = {
+    metadata = {METADATA: json.dumps(_facts(corpus), ensure_ascii=False)}
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
+
+
+def _facts(corpus: Corpus) -> dict[str, Any]:
+    """Metadata of the corpus as a whole."""
+    return {
         "corpus": corpus.name,
         "audio_folder": str(corpus.root),
         "notes": list(corpus.notes),
@@ -143,5 +155,3 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
         "distinct_speakers": list(corpus.distinct_speakers),
         "min_speakers": corpus.min_speakers,
     }
-    metadata = {METADATA: json.dumps(facts, ensure_ascii=False)}
-    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)

@@ -1,4 +1,4 @@
-"""Perturbations of the sound that a corpus card names. The signal work is Signalsmith Stretch's."""
+"""Perturbations of the audio that a corpus card names. Pitch and rate are changed with Signalsmith Stretch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SEED = 1  # of the stretcher's phase noise
 
 
 def perturbed(wave: Waveform, card: Perturbation, clip: Clip) -> Waveform:
-    """The clip's sound after pitch, rate, loudness and silence, in this order; samples may exceed full scale.
+    """Apply pitch, rate, loudness and silence to a clip, in this order. Samples may exceed full scale.
 
-    Raises UserError where the library is missing, or the card gives no pitch for the clip's group.
+    Raises UserError if the library is missing, or if the card gives no pitch for the clip's group.
     """
     samples = wave.samples
     semitones = _semitones(card, clip)
@@ -37,29 +37,29 @@ def perturbed(wave: Waveform, card: Perturbation, clip: Clip) -> Waveform:
 
 
 def swap_speakers(clips: Sequence[Clip], seed: int) -> tuple[list[Clip], list[LeftOut]]:
-    """Each clip with the file of another speaker who says the same sentence, drawn by the seed.
+    """Give each clip the file of another speaker who says the same sentence, drawn with the seed.
 
-    Id, speaker and groups stay: what is scored is as before, what is heard is not. Every file is used once. A clip
-    whose sentence nobody else says falls. Speakers are drawn whatever they are called: where names tell the group
-    ("arabic1", "arabic2"), one's neighbour by name would speak as one does.
+    Id, speaker and groups stay, so that scores compare the same groups while the model gets other voices. Every file is
+    used once. Clips whose sentence no other speaker says are left out. The order of speakers does not depend on their
+    names: neighbours by name often are of one group ("arabic1", "arabic2").
     """
     by_sentence: dict[str | None, list[Clip]] = defaultdict(list)
     for clip in clips:
         by_sentence[clip.sentence_id].append(clip)
-    heard: dict[str, Clip] = {}
+    played: dict[str, Clip] = {}  # clip id -> the clip whose file it gets
     left_out = []
     for sentence, members in sorted(by_sentence.items(), key=lambda item: item[0] or ""):
         ordered = sorted(members, key=lambda clip: (digest([seed, clip.speaker]), digest([seed, clip.id])))
         most = max(sum(clip.speaker == one.speaker for clip in ordered) for one in ordered)
-        if sentence is None or 2 * most > len(ordered):  # one speaker says it more often than all others together
+        if sentence is None or 2 * most > len(ordered):  # one speaker has more than half of the clips
             left_out += [LeftOut(clip.file, "no other speaker to swap with", sentence or "") for clip in members]
             continue
-        for index, clip in enumerate(ordered):  # speaker by speaker: so far on, nobody meets a clip of his own
-            heard[clip.id] = ordered[(index + most) % len(ordered)]
+        for index, clip in enumerate(ordered):  # by speaker, so `most` places further on is another speaker
+            played[clip.id] = ordered[(index + most) % len(ordered)]
     swapped = [
-        replace(clip, file=heard[clip.id].file, groups={**clip.groups, "heard_speaker": heard[clip.id].speaker})
+        replace(clip, file=played[clip.id].file, groups={**clip.groups, "heard_speaker": played[clip.id].speaker})
         for clip in clips
-        if clip.id in heard
+        if clip.id in played
     ]
     return swapped, left_out
 
@@ -77,7 +77,7 @@ def _semitones(card: Perturbation, clip: Clip) -> float:
 
 
 def _stretched(samples: NDArray[np.float32], rate: int, speed: float, semitones: float) -> NDArray[np.float32]:
-    """Faster by `speed` at the same pitch, higher by `semitones` at the same length."""
+    """Change the rate by the factor `speed` at the same pitch, and the pitch by `semitones` at the same length."""
     try:
         from python_stretch import Signalsmith
     except ImportError:

@@ -1,4 +1,4 @@
-"""Writing the perturbed sound of a corpus: a file of its own for each clip."""
+"""Writing the perturbed audio of a corpus, one file per clip."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 import soundfile
 
 from vibe_harness.corpora.audio.check_files import CORES
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, check_audio, decode
+from vibe_harness.corpora.audio.decode import BadAudio, check_audio, decode
 from vibe_harness.corpora.card import Perturbation
 from vibe_harness.corpora.prepare.perturb import perturbed
 from vibe_harness.errors import UserError
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
 
 
 def perturb_files(
     root: Path, clips: Sequence[Clip], change: Perturbation, target: Path, tick: Callable[[int], None]
 ) -> tuple[list[Clip], dict[str, CheckedAudio]]:
-    """Write each clip, changed, below `target`: 32-bit float WAV, mono, at the clip's own rate. Likewise its further
-    audio, such as spoken options: columns that end in _file. Where the card lists levels, once for each level.
+    """Write each changed clip below `target`: 32-bit float WAV, mono, at the clip's own rate.
 
-    target: a folder that holds nothing but these changes of these clips; where it exists, it is whole, and kept.
-    Returns the clips with their files below it, and the checks of the new files. Speakers are swapped before.
-    Raises UserError where the clips have a column already that is called as the levels are, and for a clip whose name
-    is none for a file.
+    Further audio of a clip, such as spoken options (columns that end in _file), is changed too. If the card lists
+    levels, each clip is written once per level. target: a folder for these changes of these clips only; if it exists,
+    it is complete and kept. Returns the clips with their files below it, and the checks of the new files. Speakers have
+    been swapped before. Raises UserError if the clips already have a column with the name of a level, and for a clip
+    id that cannot be a file name.
     """
     wanted = [(_at(clip, levels), one) for clip in clips for levels, one in change.changes()]
     aside = target.with_name(target.name + ".part")
@@ -52,7 +52,7 @@ def perturb_files(
 def _at(clip: Clip, levels: Mapping[str, str]) -> Clip:
     """The clip at these levels: "CORPUS/SPEAKER/NAME-rate-0.75", with the level as a group."""
     if taken := sorted(levels.keys() & clip.groups.keys()):
-        raise UserError(f"perturb.levels: the base has a column '{taken[0]}' already, see {clip.id}")
+        raise UserError(f"perturb.levels: the base already has a column '{taken[0]}', see {clip.id}")
     suffix = "".join(f"-{column}-{level}" for column, level in levels.items())
     return replace(clip, id=clip.id + suffix, groups={**clip.groups, **levels})
 
@@ -68,16 +68,16 @@ def _changed(root: Path, clip: Clip, change: Perturbation, folder: Path) -> tupl
             _write(root / source, clip, change, path)
         checked = check_audio(path, silence=change.silence)
         if isinstance(checked, BadAudio):
-            raise UserError(f"{root / source}: once changed, {checked.reason}")
+            raise UserError(f"{root / source}: after the change, {checked.reason}")
         audio[name] = checked
     return replace(clip, file=f"{stem}.wav", groups={**clip.groups, **further}), audio
 
 
 def _stem(clip: Clip) -> str:
-    """The clip's files below the folder, without what their names end in. Raises UserError where they lay elsewhere."""
+    """Path of the clip's files below the folder, without their suffixes. Raises UserError if it leads elsewhere."""
     stem = clip.id.partition("/")[2]
     if any(part in ("", ".", "..") for part in stem.split("/")) or "\\" in stem or "\0" in stem:
-        raise UserError(f"{clip.id}: changed sound is written to files called so, and this is no name of a file")
+        raise UserError(f"{clip.id}: the id cannot be the name of a file, which changed audio needs: rename the clip")
     return stem
 
 
@@ -86,7 +86,7 @@ def _write(source: Path, clip: Clip, change: Perturbation, path: Path) -> None:
     if isinstance(wave, BadAudio):
         raise UserError(f"{source}: {wave.reason}")
     changed = perturbed(wave, change, clip)
-    file = io.BytesIO()  # a full disk is then Python's to tell: libsndfile keeps it to itself
+    file = io.BytesIO()  # written by Python, since libsndfile does not report a full disk
     soundfile.write(file, changed.samples, changed.rate, format="WAV", subtype="FLOAT")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(file.getvalue())

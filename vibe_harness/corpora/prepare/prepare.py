@@ -1,6 +1,6 @@
-"""`corpus prepare`: a published corpus as it lies on disk becomes a manifest, a list of what was left out, a data card.
+"""`corpus prepare`: turn a published corpus on disk into a manifest, a list of what was left out, and a data card.
 
-What it writes: see prepared_folder.
+`folder` describes the files that it writes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.audio.check import describe_faults
 from vibe_harness.corpora.audio.check_cache import CachedCheck, check_cached, load_checks
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.card import CorpusCard, Perturbation
 from vibe_harness.corpora.importers.base import IMPORTERS, LeftOut, Listing, counted
 from vibe_harness.corpora.importers.hub import stream
@@ -29,10 +29,10 @@ from vibe_harness.corpora.prepare.perturbed_files import perturb_files
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.corpora.select import add_bands, keep_where, select, without_duplicates
 from vibe_harness.errors import UserError
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
 
 Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Begins a stage of so many steps, 0 where nobody knows; gives what is called with the number of steps done."""
+"""Begins a stage with a number of steps (0: unknown). Its value is called with the number of steps done."""
 
 
 @contextmanager
@@ -43,11 +43,11 @@ def _unseen(name: str, total: int) -> Iterator[Callable[[int], None]]:
 def prepare(
     card: CorpusCard, card_path: Path, source: str | None, folder: Path, stage: Stage = _unseen
 ) -> PreparedCorpus:
-    """Import, check, select and, where the card says so, perturb; then write the folder, each file whole or not at all.
+    """Import, check and select clips, perturb them if the card says so, and write the folder, each file whole.
 
     source: a folder, a zip, or a hub id, for cards with an importer; None for cards with a base.
-    Raises UserError for a source that is not the corpus, for audio none of which can be used, for a full disk, and
-    where another process is at work in the folder. What was prepared there before then stays as it was.
+    Raises UserError if the source is not the corpus, if no audio can be used, if the disk is full, and if another
+    process is preparing the folder. An earlier preparation is then left as it was.
     """
     try:
         with locked(folder):
@@ -99,7 +99,7 @@ def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path
         further = _further(clips)
         sound = [[clip.id, *(audio[file].sha256 for file in _files_of(clip, further))] for clip in clips]
         target = folder / AUDIO / digest([card.perturb.model_dump(), sound], 8)
-        with stage("changing the sound", len(clips) * len(card.perturb.changes())) as tick:
+        with stage("changing the audio", len(clips) * len(card.perturb.changes())) as tick:
             clips, audio = perturb_files(root, clips, card.perturb, target, tick)
         root = target
     if not clips:
@@ -117,7 +117,7 @@ def _prepare(card: CorpusCard, card_path: Path, source: str | None, folder: Path
 
 
 def _check_card(card: CorpusCard, path: Path, listing: Listing) -> None:
-    """Raise CardError for columns that the card names and its own manifest lacks."""
+    """Raise CardError for columns that the card names and its manifest lacks."""
     if card.of_own:
         check_columns(read_card(path), card, Corpus(card.corpus, listing.root, tuple(listing.clips)))
 
@@ -125,9 +125,9 @@ def _check_card(card: CorpusCard, path: Path, listing: Listing) -> None:
 def _listing(
     card: CorpusCard, card_path: Path, source: str | None, audio: Path, stage: Stage
 ) -> tuple[Listing, dict[str, Any]]:
-    """The clips to choose from, and what is known of all: licence, synthetic, notes.
+    """The clips to select from, and facts on the whole corpus: licence, synthetic, notes.
 
-    audio: the folder below which what is unpacked or streamed goes, to a folder of its own for each source.
+    audio: the folder for unpacked or streamed audio, which gets one folder per source.
     """
     if card.base:
         if source:
@@ -158,13 +158,13 @@ def _check_unique(clips: Sequence[Clip]) -> None:
     for clip in clips:
         if clip.id in files:
             raise UserError(
-                f"two clips are called '{clip.id}': {files[clip.id]} and {clip.file}: remove one of the two"
+                f"two clips have the id '{clip.id}': {files[clip.id]} and {clip.file}: remove one of the two"
             )
         files[clip.id] = clip.file
 
 
 def _within(root: Path, clips: Sequence[Clip]) -> tuple[list[Clip], list[LeftOut]]:
-    """Clips that lie below the root. A manifest that names others is refused when it is read."""
+    """Leave out clips that are links out of the root. (A manifest that names such files is refused when it is read.)"""
     links, further = Links(root), _further(clips)
     kept: list[Clip] = []
     left_out = []
@@ -179,7 +179,7 @@ def _within(root: Path, clips: Sequence[Clip]) -> tuple[list[Clip], list[LeftOut
 
 
 def _identity(source: str) -> object:
-    """What tells one source from another: for a file, its size and time too."""
+    """What identifies a source: its path and, for a file, its size and time."""
     path = Path(source)
     if not path.exists():
         return source
@@ -188,12 +188,12 @@ def _identity(source: str) -> object:
 
 
 def _files_of(clip: Clip, further: Sequence[str]) -> list[str]:
-    """The clip's file, and further audio of it, in these columns."""
+    """The clip's file, and its further audio files in these columns."""
     return [clip.file, *(clip.groups[column] for column in further if column in clip.groups)]
 
 
 def _further(clips: Sequence[Clip]) -> list[str]:
-    """Columns that name further audio of a clip."""
+    """Columns that name further audio files of a clip."""
     return sorted({column for clip in clips for column in clip.groups if column.endswith("_file")})
 
 
@@ -211,7 +211,7 @@ def _checked(root: Path, clips: Sequence[Clip], folder: Path, stage: Stage) -> d
 def _usable(
     card: CorpusCard, root: Path, clips: Sequence[Clip], checks: Mapping[str, CachedCheck]
 ) -> tuple[list[Clip], dict[str, CheckedAudio], list[LeftOut]]:
-    """Clips all of whose audio can be used. Raises UserError where none can, or most are git-lfs pointers."""
+    """Keep clips whose audio can be used. Raises UserError if there are none, or most files are git-lfs pointers."""
     kept: list[Clip] = []
     audio: dict[str, CheckedAudio] = {}
     left_out = []
@@ -232,8 +232,10 @@ def _usable(
             audio.update(good)
     pointers = sum(one.why == Fault.LFS_POINTER for one in left_out)
     if clips and (not kept or pointers > len(clips) / 2):
-        heard = [(replace(clip, file=file), checks[file].result) for clip in clips for file in _files_of(clip, further)]
-        raise UserError(describe_faults(Corpus(card.corpus, root, ()), heard, 10))
+        results = [
+            (replace(clip, file=file), checks[file].result) for clip in clips for file in _files_of(clip, further)
+        ]
+        raise UserError(describe_faults(Corpus(card.corpus, root, ()), results, 10))
     return kept, audio, left_out
 
 
@@ -242,10 +244,10 @@ def _absent_groups(card: CorpusCard, clips: Sequence[Clip]) -> list[str]:
     for column, groups in card.select.where.items():
         absent = sorted(set(groups) - {clip.groups.get(column) for clip in clips})
         if absent:
-            notes.append(f"no clip remains of the {column} {', '.join(absent)}, which the card asks for")
+            notes.append(f"no clip remains of the {column} {', '.join(absent)}, which the card selects")
     return notes
 
 
 def _described(card: Perturbation) -> str:
     changed = card.model_dump(exclude_defaults=True)
-    return "the sound was changed: " + ", ".join(f"{name} {value}" for name, value in changed.items())
+    return "the audio was changed: " + ", ".join(f"{name} {value}" for name, value in changed.items())
