@@ -103,23 +103,27 @@ def prepare(
         _variants(task, config.prompt_variant)
     extractor = default_extractor(model, tasks) if config.extractor is None else config.extractor
     reader = find_extractor(extractor, index)
-    if not config.trust_remote_code:
-        check_runs_no_code(model, config.model_args)
-        if reader is not None:
-            check_runs_no_code(reader, {})
-    if config.allow_serve:
-        check_ports([model] if reader is None else [model, reader])
+    engines = [model] if reader is None else [model, reader]
+    _check_commands(config, model, engines)
     chosen = choose_corpora(model.corpus if config.corpus is None else config.corpus, tasks, config.dimensions)
     prepared = []
     for corpus, own in chosen:
         output = None if config.output_path is None else Path(config.output_path)
         if output and len(chosen) > 1:
             output = output / corpus.name
-        engines = [model] if reader is None else [model, reader]
         needed = engines if to_run and config.executor == "local" and not _begun(config, model, corpus, output) else []
         prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, opener, progress))
         _warn_of_left_out(prepared[-1])
     return prepared
+
+
+def _check_commands(config: RunConfig, model: ModelCard, engines: Sequence[ModelCard]) -> None:
+    """Raise UserError where a card would run code or start a server as the user did not allow."""
+    if not config.trust_remote_code:
+        for card in engines:
+            check_runs_no_code(card, config.model_args if card is model else {})
+    if config.allow_serve:
+        check_ports(engines)
 
 
 def run_model(config: RunConfig, index: CardIndex) -> ModelCard:
