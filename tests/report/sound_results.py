@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vibe_harness.corpora.confounds import Confound
 from vibe_harness.records import Reading, Score
 from vibe_harness.store.results import GroupCoverage, Results, TaskResult
 
@@ -29,7 +30,8 @@ TASK = TaskResult(
     task="story", task_digest="d", variant="default", dimension="gender", groups={"women": group(), "men": group()},
     without_value=0.04, reliable=True, warnings=[], scores=[WHOLE, attribute("job_title", 0.9, 0.9, 1.0), ALIKE],
 )  # fmt: skip
+LEVEL = Confound("gender", "loudness, dBFS", "recording", {"women": "-20", "men": "-20"}, "d", 0.1, "", 0.8)
 RESULTS = Results(
     format=1, model="m", simulated=False, corpus="c", corpus_synthetic=False, extractor="rules", tau=10,
-    permutations=99, seed=0, hearing_check="passed", bad_clips={}, long_clips={}, tasks=[TASK],
+    permutations=99, seed=0, hearing_check="passed", bad_clips={}, long_clips={}, tasks=[TASK], confounds=[LEVEL],
 )  # fmt: skip

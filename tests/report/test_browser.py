@@ -159,6 +159,10 @@ def test_answers_are_filtered_by_task_group_attribute_value_and_text(page: "Page
     expect(page.locator("#said")).to_contain_text("of 192 answers")
     expect(page.locator("#answer .text")).to_contain_text("hiking", ignore_case=True)
     assert violations(page) == []
+    page.get_by_role("combobox", name="task", exact=True).select_option("story")
+    page.get_by_role("combobox", name="attribute", exact=True).select_option("")
+    page.get_by_role("searchbox", name="text has").fill("middle-class")  # "-" is a sign of regular expressions
+    expect(page.locator("#answer mark", has_text="middle-class").first).to_be_visible()
 
 
 def test_the_keyboard_goes_through_the_answers(page: "Page", run: RunFolder) -> None:

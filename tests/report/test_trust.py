@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from tests.report.sound_results import ALIKE, RESULTS, WHOLE, attribute, group
-from vibe_harness.metrics.metric import Settings
+from vibe_harness.corpora.confounds import Confound
 from vibe_harness.records import Score
 from vibe_harness.report.trust import trust_columns
-from vibe_harness.scoring.reliability import columns_with_groups
-from vibe_harness.store.results import Results
+from vibe_harness.store.results import HearingResult, Results
 
 
 def told(results: Results = RESULTS, **changes: Any) -> Mapping[str, tuple[str, bool | None]]:
@@ -88,8 +85,15 @@ def test_another_model_than_the_card_s_speaks_against_a_score() -> None:
 
 
 def test_a_column_that_goes_with_the_groups_is_a_confound() -> None:
-    frame = pd.DataFrame(
-        {"speaker": list("abcd"), "group": ["w", "w", "m", "m"], "group_site": ["one", "one", "two", "two"]}
-    )
-    [sentence] = columns_with_groups(frame, "gender", Settings())
-    assert told(warnings=["another", sentence])["confounds"] == (sentence, False)
+    site = Confound("gender", "site", "content", {"women": "one", "men": "two"}, "TVD", 1.0, "", 0.01, "they differ")
+    [level] = RESULTS.confounds or ()
+    given = replace(RESULTS, confounds=[site, level])
+    assert told(given)["confounds"] == ("they differ", False)
+    assert told(given, dimension="accent")["confounds"] == ("recordings not compared", None)
+    assert told(replace(RESULTS, confounds=[level]))["confounds"] == ("none found", True)
+    assert told(replace(RESULTS, confounds=None))["confounds"] == ("recordings not compared", None)
+
+
+def test_what_showed_that_the_model_hears_stands_beside_the_check() -> None:
+    given = replace(RESULTS, hearing=HearingResult(by="transcripts", clips=4, right=3, error_rate=0.2))
+    assert told(given)["hearing check"] == ("passed: 3 of 4 clips, by transcripts", True)

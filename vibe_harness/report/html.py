@@ -119,7 +119,10 @@ def range_words(low: float | None, high: float | None, digits: int = 1) -> str:
 
 def shift_words(score: Score) -> str:
     """The bracket of the true shift, in order; an end that chance puts under 0 is told as 0 (docs/statistics.md)."""
-    return range_words(*(max(end, 0.0) for end in score.bracket)) if score.bracket else ""
+    if score.bracket is None:
+        return ""
+    low, high = score.bracket
+    return range_words(max(low, 0.0), max(high, 0.0))
 
 
 def interval_words(score: Score) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from vibe_harness.records import Outcome, Score
-from vibe_harness.scoring.reliability import DIFFERENCE_LIMIT, GOES_WITH_GROUPS, WITHOUT_VALUE_LIMIT
+from vibe_harness.scoring.reliability import DIFFERENCE_LIMIT, WITHOUT_VALUE_LIMIT
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.results import Results, TaskResult
 
@@ -32,7 +32,7 @@ def trust_columns(results: Results, task: TaskResult) -> list[TrustColumn]:
         _kept(task),
         _kept_by_group(task),
         _speakers(task),
-        _confounds(task),
+        _confounds(results, task),
         _failed(task),
         _served(results),
     ]
@@ -44,6 +44,8 @@ def _hearing(results: Results) -> TrustColumn:
     told = words.get(results.hearing_check, results.hearing_check)
     if results.modality != "audio":
         return TrustColumn("hearing check", f"{told}; given the {results.modality}", None)
+    if results.hearing is not None:
+        told += f": {results.hearing.right} of {results.hearing.clips} clips, by {results.hearing.by}"
     return TrustColumn("hearing check", told, ok)
 
 
@@ -103,8 +105,12 @@ def _speakers(task: TaskResult) -> TrustColumn:
     return TrustColumn("speakers a group", _by_group(counts), ok)
 
 
-def _confounds(task: TaskResult) -> TrustColumn:
-    found = [warning for warning in task.warnings if GOES_WITH_GROUPS in warning]
+def _confounds(results: Results, task: TaskResult) -> TrustColumn:
+    """What the groups differ in beyond the voice. Without measurements, what is said was compared at most."""
+    compared = [one for one in results.confounds or () if one.dimension == task.dimension]
+    found = [one.sentence for one in compared if one.sentence]
+    if not found and not any(one.about == "recording" for one in compared):
+        return TrustColumn("confounds", "recordings not compared", None)
     return TrustColumn("confounds", "; ".join(found) or "none found", not found)
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
 SHOWN = 4  # levels named in a warning
-GOES_WITH_GROUPS = "goes with the groups"  # in a sentence about a column that cannot be separated from the groups
 COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values", "thought"]
 
 

@@ -154,7 +154,7 @@
   };
   // Where the answer has the words that were read, letter for letter, or but for their case.
   const placesOf = (text, written) => {
-    const literal = written.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+    const literal = written.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
     const search = (flags) => [...text.matchAll(new RegExp(`(?<![\\p{L}\\p{N}])${literal}(?![\\p{L}\\p{N}])`, flags))];
     const exact = search("gu");
     const whole = exact.length ? exact : search("giu");
