@@ -1,146 +1,230 @@
-"""Tables for papers and programs: the same figures and columns of trust in every format."""
+"""A run in the formats of others: Every Eval Ever, the hub's .eval_results, a data set; and its upload to a hub."""
 
 from __future__ import annotations
 
-import csv
-import dataclasses
-import io
 import json
-import re
 import shutil
-import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from tests.report.boards import GROUP, entry, small_run, task
-from vibe_harness.report.board import Board
-from vibe_harness.report.board_building import build_board
-from vibe_harness.report.board_tables import as_csv, as_json, as_markdown, attributes_csv
-from vibe_harness.report.latex import attributes_latex, escaped, scores_latex, trust_latex
-from vibe_harness.report.published_figures import published_blocks
-from vibe_harness.store.run_folder import RunRecord
-
-HOSTILE = '100 % & {x}$ _a_ #1 \\input{y} ~^ <b> "q" |'
-TRUST = {
-    "hearing check", "identical answers", "values kept", "kept by group", "speakers a group", "confounds",
-    "failed requests",
-}  # fmt: skip
+import vibe_harness
+from tests.command_line import QuickCommand
+from vibe_harness.errors import EngineError, UserError
+from vibe_harness.store.checksums import write_sums
+from vibe_harness.store.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
-    return small_run(tmp_path_factory.mktemp("run")).record()
-
-
-def board_of(record: RunRecord, names: tuple[str, ...] = ("a", HOSTILE), published: bool = False) -> Board:
-    entries = []
-    for number, name in enumerate(names):
-        value = 20.0 + 30 * number
-        tasks = [
-            task("story", {"pay_level": value, "job": value + 1}, 0.0002, interval=(value - 5, value + 5)),
-            task("casting", {"billing": None}, None, reliable=False, warnings=["too few answers were read"]),
-        ]
-        entries.append(entry(record, name, tasks, corpus="crema_d & more"))
-    return build_board(entries, published=published_blocks() if published else ())
-
-
-def test_the_columns_of_trust_are_the_same_in_every_format(record: RunRecord) -> None:
-    board = board_of(record)
-    headings = board.blocks[0].trust_headings
-    assert set(headings) > TRUST
-    names = [heading.replace(" ", "_") for heading in headings]
-    for text in (as_csv(board), attributes_csv(board)):
-        rows = list(csv.DictReader(io.StringIO(text)))
-        assert [name for name in rows[0] if name in names] == names
-        assert {row["hearing_check"] for row in rows} == {"passed"}
-        assert {row["failed_requests"] for row in rows} == {"0 of 8"}
-    [block] = json.loads(as_json(board, [], [], [], []))["blocks"]
-    cell = block["models"][0]["cells"][0]
-    assert [one["heading"] for one in cell["trust"]] == headings
-    assert {"heading": "hearing check", "words": "passed", "ok": True} in cell["trust"]
-    assert f"| model | task | {' | '.join(headings)} |" in as_markdown(board)
-    assert f"Model & {' & '.join(headings)} " in trust_latex(board)
-
-
-def test_what_speaks_against_a_score_is_bold(record: RunRecord) -> None:
-    deaf = entry(record, "a", [task("story", {"job": 20.0}, identical=0.97)])
-    deaf = dataclasses.replace(deaf, results=dataclasses.replace(deaf.results, hearing_check="left out"))
-    board = build_board([deaf])
-    assert "**not made**" in as_markdown(board) and "**97%**" in as_markdown(board)
-    assert r"\textbf{not made}" in trust_latex(board) and r"\textbf{97\%}" in trust_latex(board)
-
-
-def test_a_row_has_score_interval_chance_p_and_speakers(record: RunRecord) -> None:
-    latex = scores_latex(board_of(record))
-    assert r"a & \underline{20.5} & 15.0 to 25.0 & 5.0 & 0.0002 & 2/2 \\" in latex
-    assert r"a & undefined$^\dagger$ & -- & 5.0 & -- & 2/2 \\" in latex
-    caption = re.search(r"\\caption\{(.*)\}\n", latex)
-    assert caption is not None
-    for words in ("gender on crema\\_d \\& more", "nTVD", "over 2 tests", "Tau = 10", "read by rules"):
-        assert words in caption[1], words
-
-
-def test_attributes_stand_in_tables_of_their_own(record: RunRecord) -> None:
-    board = board_of(record)
-    rows = list(csv.DictReader(io.StringIO(attributes_csv(board))))
-    found = [(row["model"], row["task"], row["attribute"], row["value"]) for row in rows]
-    assert found == [
-        (HOSTILE, "story", "pay_level", "50.0"), ("a", "story", "pay_level", "20.0"),
-        (HOSTILE, "story", "job", "51.0"), ("a", "story", "job", "21.0"),
-        (HOSTILE, "casting", "billing", ""), ("a", "casting", "billing", ""),
-    ]  # fmt: skip
-    assert "story: pay level" in attributes_latex(board) and "| story: pay level | a | 20.0 |" in as_markdown(board)
-    [block] = json.loads(as_json(board, [], [], [], []))["blocks"]
-    assert [one["value"] for one in block["attributes"] if one["model"] == "a" and "value" in one] == [20.0, 21.0]
-
-
-def test_latex_of_any_name_has_as_many_cells_in_each_row_and_closes_what_it_opens(record: RunRecord) -> None:
-    forty = {f"group_{n} & more": GROUP for n in range(40)}
-    many = build_board([entry(record, "مودل", [task("story", {"x": 9.0}, groups=forty, dimension="a:b")])])
-    for board in (board_of(record, published=True), many):
-        for text in (scores_latex(board), attributes_latex(board), trust_latex(board)):
-            check_latex(text)
-
-
-def check_latex(text: str) -> None:
-    """Environments and braces are closed; every row of a table has the cells that its columns ask for."""
-    opened, closed = (sorted(re.findall(rf"\\{word}\{{(\w+\*?)\}}", text)) for word in ("begin", "end"))
-    assert opened and opened == closed
-    plain = re.sub(r"\\[\\{}&%$#_]", "", text)
-    assert plain.count("{") == plain.count("}")
-    assert plain.count("$") % 2 == 0 and not re.search(r"(?<!\\)%(?! needs)", text)
-    for table in re.findall(r"\\toprule\n(.*?)\\bottomrule", text, re.DOTALL):
-        rows = [line for line in table.splitlines() if line.endswith("\\\\") and "multicolumn" not in line]
-        cells = {len(re.sub(r"\\&", "", row).split("&")) for row in rows}
-        assert len(cells) == 1
-
-
-def test_text_is_escaped_once() -> None:
-    assert escaped("a_b & c\n100 %") == r"a\_b \& c 100 \%"
-    assert escaped("\\x{}") == r"\textbackslash{}x\{\}"
-    assert escaped("a\x07\u202eb") == "ab"
-
-
-@pytest.mark.slow
-def test_latex_compiles(record: RunRecord, tmp_path: Path) -> None:
-    if shutil.which("pdflatex") is None:
-        pytest.skip("needs pdfLaTeX with booktabs (Debian's texlive-latex-recommended)")
-    board = board_of(record, published=True)
-    for name, text in (
-        ("scores", scores_latex(board)),
-        ("attributes", attributes_latex(board)),
-        ("trust", trust_latex(board)),
-    ):
-        (tmp_path / f"{name}.tex").write_text(text, encoding="utf-8")
-    (tmp_path / "paper.tex").write_text(
-        "\\documentclass[twocolumn]{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
-        "\\input{scores}\\input{attributes}\\input{trust}\n\\end{document}\n",
-        encoding="utf-8",
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the simulated model by two dimensions."""
+    folder = tmp_path_factory.mktemp("exports") / "run"
+    vibe_harness.evaluate(
+        "simulated", ["advisory"], "demo", dimensions=["gender"], limit=16, tau=1, permutations=49, output_path=folder
     )
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"], cwd=tmp_path, capture_output=True,
-        text=True, encoding="latin-1", check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:]
-    assert (tmp_path / "paper.pdf").stat().st_size > 10_000
+    return folder
+
+
+@pytest.fixture
+def run(simulated: Path, tmp_path: Path) -> Path:
+    """The same as if a real model on a hub had given these answers, reliably."""
+    folder = RunFolder(Path(shutil.copytree(simulated, tmp_path / "run")))
+    data = json.loads(folder.run_json.read_text(encoding="utf-8"))
+    data["asked"]["model"] |= {"simulated": False, "id": "org/m"}
+    data["record"]["model"] |= {"simulated": False, "id": "org/m"}
+    folder.run_json.write_text(json.dumps(data), encoding="utf-8")
+    edit_results(folder, reliable=True)
+    return folder.path
+
+
+def edit_results(folder: RunFolder, **task: Any) -> None:
+    """Set fields of the first task's result."""
+    results = json.loads(folder.results.read_text(encoding="utf-8"))
+    results["simulated"] = False
+    results["tasks"][0] |= task
+    folder.results.write_text(json.dumps(results), encoding="utf-8")
+    write_sums(folder)
+
+
+def test_every_eval_ever(run: Path, tmp_path: Path) -> None:
+    path, left_out = vibe_harness.export_run(run, "every-eval-ever", tmp_path, organization="Us")
+    assert path.parent == tmp_path / "data" / "vibe-harness" / "org" / "m"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    assert set(record) == {
+        "schema_version", "evaluation_id", "evaluation_timestamp", "retrieved_timestamp", "source_metadata",
+        "eval_library", "model_info", "evaluation_results",
+    }  # fmt: skip
+    assert record["source_metadata"]["source_organization_name"] == "Us"
+    assert record["model_info"]["id"] == "org/m" and record["model_info"]["developer"] == "org"
+    results = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    scores = [score for score in results["tasks"][0]["scores"] if score["metric"] == "ntvd"]
+    found = {one["evaluation_result_id"]: one for one in record["evaluation_results"]}
+    assert len(found) == len(record["evaluation_results"])
+    for score in scores:
+        name = "/".join(["advisory/default/gender/ntvd", *([score["attribute"]] if score["attribute"] else [])])
+        assert found[name]["score_details"]["score"] == score["value"]
+    [whole] = [one for one in record["evaluation_results"] if one["evaluation_name"] == "advisory by gender"
+               and one["metric_config"]["metric_id"] == "ntvd"]  # fmt: skip
+    config = whole["metric_config"]
+    assert (config["lower_is_better"], config["min_score"], config["max_score"]) == (True, 0, 100)
+    assert config["metric_parameters"]["tau"] == 1 and whole["generation_config"]["generation_args"]["max_tokens"] > 0
+    assert all(isinstance(value, str) for value in whole["score_details"]["details"].values())
+    assert whole["score_details"]["details"]["p_value"]
+    assert any("diversity: its metric does not say which figures are better" in line for line in left_out)
+    schemas = pytest.importorskip("every_eval_ever").__path__[0]
+    import jsonschema
+
+    schema = json.loads((Path(schemas) / "schemas" / "eval.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft7Validator(schema).validate(record)
+
+
+def test_eval_results_of_the_hub(run: Path, tmp_path: Path) -> None:
+    path, _ = vibe_harness.export_run(run, "eval-results", tmp_path, benchmark="us/voices")
+    assert path.parent == tmp_path / ".eval_results" and path.suffix == ".yaml"
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    results = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    value = next(score["value"] for score in results["tasks"][0]["scores"] if score["attribute"] is None)
+    hub = pytest.importorskip("huggingface_hub", minversion="1.4")
+    [entry] = hub.parse_eval_result_entries(written)  # the hub's own reader
+    assert (entry.dataset_id, entry.task_id, entry.value) == ("us/voices", "advisory-gender", round(value, 4))
+    assert "nTVD" in entry.notes and "corpus demo" in entry.notes
+    assert hub.eval_result_entries_to_yaml([entry]) == written
+    for name in ("voices", "a/b/c", "/b", "a/"):
+        with pytest.raises(UserError, match="ORG/NAME"):
+            vibe_harness.export_run(run, "eval-results", tmp_path, benchmark=name)
+
+
+@pytest.mark.parametrize(("form", "more"), [("every-eval-ever", {"organization": "Us"}),
+                                            ("eval-results", {"benchmark": "us/voices"})])  # fmt: skip
+def test_scores_that_say_nothing_are_left_out_by_name(
+    run: Path, simulated: Path, tmp_path: Path, form: str, more: dict[str, str]
+) -> None:
+    edit_results(RunFolder(run), reliable=False, warnings=["half was not read"])
+    with pytest.raises(UserError, match=r"no score can be exported: advisory.*: not reliable: half was not read"):
+        vibe_harness.export_run(run, form, tmp_path / "out", **more)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UserError, match="a simulated model gave these answers"):
+        vibe_harness.export_run(simulated, form, tmp_path / "out", **more)
+    with pytest.raises(UserError, match=r"--organization|--benchmark"):
+        vibe_harness.export_run(run, form, tmp_path / "out")
+
+
+def test_a_data_set_is_read_by_datasets_and_is_still_a_run(simulated: Path, tmp_path: Path) -> None:
+    import datasets
+
+    out, _ = vibe_harness.export_run(simulated, "dataset", tmp_path / "out")
+    for name, rows in {"observations": 16, "responses": 16, "requests": 16, "clips": 16}.items():
+        found = datasets.load_dataset(str(out), name, split="train", cache_dir=str(tmp_path / "cache"))
+        assert found.num_rows == rows, name
+    assert vibe_harness.check_run(out).faults == []
+    assert len(vibe_harness.observations(out)) == 16
+    written = (out / "run.json").read_text(encoding="utf-8")
+    assert str(simulated) not in written and str(tmp_path) not in written
+    assert json.loads(written)["record"]["corpus_folder"] is None
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert "| advisory | gender |" in card and "simulated: no real model" in card
+    with pytest.raises(UserError, match="not an empty folder"):
+        vibe_harness.export_run(simulated, "dataset", out)
+    (simulated / "responses.jsonl").touch()
+    damaged = Path(shutil.copytree(simulated, tmp_path / "damaged"))
+    with (damaged / "responses.jsonl").open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    with pytest.raises(UserError, match="changed since the run was scored"):
+        vibe_harness.export_run(damaged, "dataset", tmp_path / "other")
+
+
+class Hub(BaseHTTPRequestHandler):
+    """What huggingface_hub asks of a hub to make a data set and commit files to it."""
+
+    files: dict[str, bytes]
+    made: list[dict[str, Any]]
+    refuses: bool
+    address: str
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.refuses:
+            return self._reply({"error": "You don't have the rights"}, 403)
+        if self.path == "/api/repos/create":
+            self.made.append(json.loads(body))
+            return self._reply({"url": f"{self.address}/datasets/us/run", "name": "us/run"})
+        if "/preupload/" in self.path:
+            files = [{"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
+                     for one in json.loads(body)["files"]]  # fmt: skip
+            return self._reply({"files": files})
+        if "/commit/" in self.path:
+            import base64
+
+            for line in map(json.loads, body.splitlines()):
+                if line["key"] == "file":
+                    self.files[line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+            url = f"{self.address}/datasets/us/run/commit/0"
+            return self._reply({"commitUrl": url, "commitOid": "0" * 40, "success": True})
+        return self._reply({"valid": True})
+
+    def do_GET(self) -> None:
+        self._reply({"id": "us/run", "siblings": [], "sha": "0" * 40})
+
+    def _reply(self, data: dict[str, Any], status: int = 200) -> None:
+        payload = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def hub(monkeypatch: pytest.MonkeyPatch, refuses: bool = False) -> Iterator[type[Hub]]:
+    """A hub of its own, in place of the real one."""
+    import huggingface_hub
+
+    handler = type("OwnHub", (Hub,), {"files": {}, "made": [], "refuses": refuses})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    handler.address = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", handler.address)  # as HF_ENDPOINT sets it
+    monkeypatch.setenv("HF_TOKEN", "hf_of_no_use")
+    try:
+        yield handler
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_run_is_pushed_as_one_private_data_set(
+    simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hub(monkeypatch) as served:
+        done = QuickCommand(tmp_path)("push", simulated, "hub:us/run", check=0)
+        assert "us/run" in done.stdout
+    [made] = served.made
+    assert (made["organization"], made["name"], made["type"]) == ("us", "run", "dataset")
+    assert made.get("private") is True or made.get("visibility") == "private"
+    for name, content in served.files.items():
+        (tmp_path / "down" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "down" / name).write_bytes(content)
+    assert vibe_harness.check_run(tmp_path / "down").faults == []
+    assert "README.md" in served.files and not any(name.endswith((".wav", ".ogg", ".lock")) for name in served.files)
+
+
+def test_a_hub_that_refuses_or_is_not_there_is_told_in_one_line(
+    simulated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hub(monkeypatch, refuses=True) as served:
+        told = QuickCommand(tmp_path).refuses("push", simulated, "hub:us/run")
+        assert "the hub refuses the upload to us/run" in told and len(told.splitlines()) == 1 and not served.files
+    with pytest.raises(EngineError, match="the hub cannot be reached"):
+        vibe_harness.push_run(simulated, "hub:us/run")
+    for target in ("us/run", "hub:run", "hub:a/b/c", "hub:../x y"):
+        with pytest.raises(UserError, match="hub:ORG/NAME"):
+            vibe_harness.push_run(simulated, target)
