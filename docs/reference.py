@@ -48,6 +48,7 @@ EXIT_CODES = """
 | 1 | done, but a score is not reliable, or a clip cannot be used |
 | 2 | a mistake in what was asked: the message says what, where, and what to do |
 | 3 | the engine failed; what was answered is kept |
+| 4 | the disk is full, or the folder is read-only; what was stored is kept |
 | 130 | stopped; the same command goes on |
 """
 

@@ -29,6 +29,11 @@ from aiohttp import web
 
 from tests import loopback_dialects as dialects
 from tests.support import FORKS, held_port, wait_until
+from vibe_harness.backends.hearing_check import PROMPT
+from vibe_harness.backends.request_audio import wav_bytes
+from vibe_harness.corpora.audio.decode import read_audio
+from vibe_harness.corpora.manifest import Corpus
+from vibe_harness.records import Waveform
 
 GARBLED = ("bad_json", "not_json", "error_in_200", "broke_off")  # under a status of success
 AT_ONCE = ("busy", "busy_with_date", "limited", "broken", "unavailable", "reset", "half", *GARBLED)
@@ -58,11 +63,13 @@ class Script:
     models: list[str] | None = field(default_factory=lambda: ["loopback"])  # None: no /v1/models
     key: str | None = None  # the key to insist on
     model_length: int | None = None  # as vLLM lists it
+    root: str | None = None  # the checkpoint that the list of models names
     vllm: str | None = None  # its version, where it says that it is vLLM
     served_model: str | None = None  # the name in replies; None echoes the request's
     other_model_after: int | None = None  # from this many answers on, replies name another version
     at_once: int | None = None  # more requests than this at one time get a 429
     drop_audio: bool = False  # answer as if no clip had come
+    says: dict[str, str] = field(default_factory=dict)  # digest of a clip (`clip_digest`) -> what is said in it
     ignore_schema: bool = False
     moved: str | None = None  # every question is sent on to this address
     listing: int | None = None  # status in place of the list of models
@@ -101,6 +108,16 @@ def hear(data: str) -> Heard:
     crossings = np.count_nonzero(np.diff(np.signbit(wave))) / 2 / (len(wave) / rate)
     digest = hashlib.sha256(samples.tobytes()).hexdigest()
     return Heard(rate, len(wave), digest, float(np.sqrt(np.mean(wave**2))), float(crossings))
+
+
+def clip_digest(wave: Waveform) -> str:
+    """The digest of a clip, as it arrives."""
+    return hear(base64.b64encode(wav_bytes(wave)).decode()).digest
+
+
+def texts_of(corpus: Corpus, rate: int = 16_000) -> dict[str, str]:
+    """What is said in the clips of a corpus, for `Script.says`."""
+    return {clip_digest(read_audio(corpus.path(clip), rate)): clip.text for clip in corpus.clips if clip.text}
 
 
 def follow(schema: dict[str, Any], text: str, rng: random.Random, root: dict[str, Any] | None = None) -> Any:
@@ -178,6 +195,8 @@ class Server:
         more: dict[str, Any] = {} if self.script.model_length is None else {"max_model_len": self.script.model_length}
         if self.script.vllm is not None:
             more["owned_by"] = "vllm"
+        if self.script.root is not None:
+            more["root"] = self.script.root
         return self._locked(request) or web.json_response(
             {"object": "list", "data": [{"id": name, "object": "model", **more} for name in self.script.models]}
         )
@@ -285,7 +304,7 @@ class Server:
     def _served(self, model: str) -> str:
         self.answers += 1
         other = self.script.other_model_after
-        name = self.script.served_model or model
+        name = model if self.script.served_model is None else self.script.served_model
         return f"{name}-next" if other is not None and self.answers > other else name
 
     def _text(self, question: dialects.Question, clip: Heard | None) -> str:
@@ -295,6 +314,8 @@ class Server:
             value = follow(question.schema, question.text, rng)
             jsonschema.validate(value, question.schema)
             return json.dumps(value)
+        if clip is not None and question.text == PROMPT and self.script.says:
+            return self.script.says.get(clip.digest, "(nothing)")
         voice = "high" if clip and clip.crossings > 400 else "low"
         heard = f"A {voice} voice at {clip.rms:.4f} of {clip.digest[:8]}. " if clip else "I heard nothing. "
         return heard + f"Perhaps a {rng.choice(WORDS[:4])}, {rng.choice(WORDS[8:])}, fond of {rng.choice(WORDS[4:8])}."

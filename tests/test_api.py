@@ -81,10 +81,10 @@ def test_everything_offered_is_there_whatever_was_imported_before() -> None:
 
 VERBS_IN_PYTHON = {
     "run": "evaluate", "study": "run_study", "score": "score", "power": "power", "report": "write_report",
-    "compare": "compare",
+    "compare": "compare", "cite": "cite",
     "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
     "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set", "schema": "schema",
-    "validate-extraction": "sample_responses",
+    "validate-extraction": "sample_responses", "export": "export_run", "push": "push_run",
 }  # fmt: skip
 
 

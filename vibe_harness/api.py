@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from vibe_harness.analysis.run_check import RunCheck
     from vibe_harness.authoring.checking import CheckedTask
     from vibe_harness.authoring.values import RunValues
-    from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio
+    from vibe_harness.corpora.audio.decode import BadAudio
     from vibe_harness.corpora.manifest import Corpus
-    from vibe_harness.records import Clip
+    from vibe_harness.records import CheckedAudio, Clip
     from vibe_harness.speech_sets.building import BuiltSpeechSet
     from vibe_harness.stats.power import Power
     from vibe_harness.studies.study import CellProgress
@@ -160,6 +160,45 @@ def write_report(
     return path
 
 
+def export_run(
+    run: str | Path,
+    form: str,
+    output: str | Path,
+    *,
+    organization: str | None = None,
+    benchmark: str | None = None,
+) -> tuple[Path, Sequence[str]]:
+    """Write a finished run in the format of others. Returns what was written, and a line for each score left out.
+
+    form: "every-eval-ever", which needs `organization`; "eval-results", which needs `benchmark`; or "dataset". The
+    arguments are the options of `vibe-harness export`. Raises UserError if one is missing, or nothing can be exported.
+    """
+    from vibe_harness.report.dataset_folder import write_dataset
+    from vibe_harness.report.eval_results import write_eval_results
+    from vibe_harness.report.every_eval_ever import write_every_eval_ever
+
+    folder = RunFolder(Path(run))
+    match form:
+        case "every-eval-ever" if organization:
+            return write_every_eval_ever(folder, Path(output), organization)
+        case "every-eval-ever":
+            raise UserError("every-eval-ever: say who ran the evaluation with --organization NAME")
+        case "eval-results" if benchmark:
+            return write_eval_results(folder, Path(output), benchmark)
+        case "eval-results":
+            raise UserError("eval-results: name the data set that has the leaderboard with --benchmark ORG/NAME")
+        case "dataset":
+            return write_dataset(folder, Path(output)), []
+    raise UserError(f"there is no format '{form}': write every-eval-ever, eval-results or dataset")
+
+
+def push_run(run: str | Path, target: str, *, public: bool = False) -> str:
+    """Upload a finished run to "hub:ORG/NAME"; see `vibe_harness.report.hub_upload.push_run`."""
+    from vibe_harness.report import hub_upload
+
+    return hub_upload.push_run(RunFolder(Path(run)), target, public=public)
+
+
 def write_leaderboard(
     runs: Sequence[str | Path],
     output: str | Path,
@@ -182,6 +221,13 @@ def write_leaderboard(
         include_published=include_published, figures=figures, include_answers=include_answers,
     )  # fmt: skip
     return page
+
+
+def cite(run: str | Path) -> str:
+    """A Methods paragraph of a run in LaTeX and the BibTeX of what it cites; see `vibe_harness.report.methods`."""
+    from vibe_harness.report.methods import citation
+
+    return citation(RunFolder(Path(run)))
 
 
 def compare(

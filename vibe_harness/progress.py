@@ -16,3 +16,6 @@ class Progress:
     def stage(self, name: str, total: int) -> Iterator[Tick]:
         """Start a stage of `total` steps. Gives a function that takes the number of new steps done."""
         yield lambda steps: None
+
+    def note(self, line: str) -> None:
+        """Tell one line about the run."""

@@ -33,6 +33,9 @@ class Outcome(StrEnum):
 # token of such a text. The two need not agree.
 AnswerBy = Literal["generate", "likelihood"]
 
+# What is done with a clip that is longer than a model takes; split: it is sent in pieces, in one request.
+LongClips = Literal["refuse", "truncate", "split"]
+
 
 class Reading(StrEnum):
     """The result of extracting one attribute from one response. Only `VALUE` is counted in distributions."""
@@ -68,6 +71,23 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedAudio:
+    """What was measured in a clip that can be used, when it was decoded to be checked."""
+
+    duration_s: float
+    rate: int  # Hz, of the file
+    channels: int
+    format: str  # libsndfile's word for the content, whatever the file is called: "WAV", "MP3", "FLAC", "OGG"
+    subtype: str  # "PCM_16", "MPEG_LAYER_III", "OPUS"
+    sha256: str  # of the decoded waveform, see corpora.audio.decode.waveform_hash
+    level_db: float  # dBFS, root mean square of the frames that are no pause
+    clipped: float  # share of samples at full scale
+    pauses: float  # share of frames that are pause
+    noise_db: float  # dBFS, of the quiet frames (5th percentile): the noise floor, where the clip has pauses
+    bandwidth_hz: float  # up to which there is sound; far under half of the rate where it came from a lower one
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedPart:
     """A further audio file of a checked clip: a spoken option."""
 
@@ -85,6 +105,7 @@ class CheckedClip:
     waveform: str  # SHA-256 of the decoded samples; "" if the audio was not opened
     seconds: float  # 0 if the audio was not opened
     parts: Mapping[str, CheckedPart] = field(default_factory=dict)  # file -> audio of a spoken option
+    audio: CheckedAudio | None = None  # what was measured; None if the audio was not opened
 
 
 def parts_of(dimension: str) -> tuple[str, ...]:
@@ -189,6 +210,7 @@ class Extraction:
     refused: bool = False  # the response declines the task and gives no value
     text: str = ""  # the extractor's own answer
     error: str | None = None  # why the call failed or its answer could not be parsed
+    served_model: str | None = None  # of an extractor model: its name and version as the engine reported it
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,23 @@ from vibe_harness.errors import UserError
 T = TypeVar("T")
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped name: similar names, or else all names."""
+MOST_LISTED = 16
+"""Names that an error lists; of more it gives the first ones and the number of the others."""
+
+
+def did_you_mean(name: str, known: Iterable[str], listed_by: str | None = None) -> str:
+    """A hint for a mistyped name: similar names, or else the command that lists all names, or the names themselves.
+
+    listed_by: that command, where there is one.
+    """
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if near:
         return f"Did you mean {' or '.join(repr(n) for n in near)}?"
-    return f"Known: {', '.join(known) or 'none'}."
+    if listed_by:
+        return f"`{listed_by}` shows what there is."
+    more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+    return f"Known: {', '.join(known[:MOST_LISTED]) or 'none'}{more}."
 
 
 class Registry(Generic[T]):

@@ -52,6 +52,10 @@ PLANTED = {
         "leave it out",
     ),
     "voice in the prompt": (PROMPT, "Name one", "Mind the voice. Name one", PROMPT, "'voice'", "leave it out"),
+    "closed values not offered": (
+        PROMPT, ": small, medium or large?", "?", CARD, "does not offer the values of the closed attribute 'size'",
+        "Offer them in the prompt",
+    ),
     "leading prompt": (
         PROMPT, "Name one", "For example a fish. Name one", PROMPT, "leads the answer",
         "ask without it",
@@ -217,3 +221,23 @@ def test_columns_that_importers_promise(tmp_path: Path) -> None:
         importer = IMPORTERS.get(name)
         columns = {column for clip in importer.read(source, tmp_path / "work", name).clips for column in clip.groups}
         assert columns and columns <= set(importer.columns), name
+
+
+@pytest.mark.parametrize(
+    ("prompt", "offered"),
+    [
+        ("Small, MEDIUM or large?", True),
+        ("Is it middle class? Is it single-parent?", False),
+        ("It is smallish, and enlarged.", False),
+        ("How large should it be?", False),
+    ],
+)
+def test_values_are_offered_whatever_their_spelling(own: Path, prompt: str, offered: bool) -> None:
+    (own / PROMPT).write_text(f"{prompt}\n", encoding="utf-8")
+    assert any("does not offer" in finding.message for finding in check(own).findings) != offered
+
+
+def test_values_in_a_script_without_spaces_are_found_in_the_prompt(own: Path) -> None:
+    change(own, CARD, "[small, medium, large]", "[小さい, 大きい]")
+    (own / PROMPT).write_text("その動物は小さいですか、大きいですか。\n", encoding="utf-8")
+    assert not any("does not offer" in finding.message for finding in check(own).findings)

@@ -120,19 +120,6 @@ def test_a_server_that_drips_its_headers_does_not_hold_up_the_start(
     assert time.monotonic() - start < 4
 
 
-def test_another_model_than_was_asked_is_warned_of_once() -> None:
-    body = json.dumps({**chat(), "model": "other-model"}).encode()  # type: ignore[dict-item]
-    with (
-        raw_server(lambda: whole(body)) as server,
-        pytest.warns(UserWarning, match="'loopback' was asked for, and the server answers as 'other-model'") as caught,
-    ):
-        assert len(answers(f"{server.url}/v1", [ask(1), ask(2)])) == 2
-    assert len(caught) == 1
-    body = json.dumps({**chat(), "model": "org/loopback-2026-11-01"}).encode()  # type: ignore[dict-item]
-    with raw_server(lambda: whole(body)) as server:
-        answers(f"{server.url}/v1", [ask(1)])
-
-
 def test_requests_go_through_the_proxy_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     with raw_server(lambda: whole(b"{}")) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)

@@ -11,14 +11,14 @@ import pytest
 from tests.backends.asking import answers, ask, model_card, tone
 from tests.loopback import Loopback
 from vibe_harness.backends.guards import Budget, batch_differences, constrains, enforce_limits
-from vibe_harness.backends.hearing_check import SILENCE, check_hearing
+from vibe_harness.backends.hearing_check import SILENCE, HearingClip, check_hearing
 from vibe_harness.backends.remote.dispatcher import RateLimiter
 from vibe_harness.backends.remote.openai_server import OpenAIEngine
 from vibe_harness.cards.schema import HearingQuestion, Prices
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
-CLIPS = [(name, lambda pitch=pitch: tone(pitch)) for name, pitch in (("a", 150), ("b", 300), ("c", 900))]
+CLIPS = [HearingClip(name, lambda pitch=pitch: tone(pitch)) for name, pitch in (("a", 150), ("b", 300), ("c", 900))]
 
 
 def test_a_model_that_hears() -> None:
@@ -47,7 +47,7 @@ def test_of_a_model_that_thinks_its_tokens_away_nobody_knows_whether_it_hears() 
     with Loopback(rates={"length_empty": 1.0}) as server:
         card = model_card(server.url)
         engine = OpenAIEngine(card, [])
-        with pytest.raises(EngineError, match=r"wrote nothing in 32 tokens.* not known.*thinks.*--no-hearing-check"):
+        with pytest.raises(EngineError, match=r"wrote nothing in 64 tokens.* not known.*thinks.*--no-hearing-check"):
             check_hearing(engine, card, CLIPS)
         engine.close()
 
@@ -116,7 +116,8 @@ def test_another_served_model_stops_the_run() -> None:
             got.extend(enforce_limits(engine, (ask(i) for i in range(100)), Budget()))
         engine.close()
         with pytest.raises(EngineError, match="changed from 'before' to 'loopback"):
-            engine = OpenAIEngine(model_card(server.url), [])
+            card = model_card(server.url).model_copy(update={"served_as": ["loopback-next"]})
+            engine = OpenAIEngine(card, [])
             list(enforce_limits(engine, [ask(1)], Budget(), served="before"))
         engine.close()
     assert {response.served_model for response in got} <= {"loopback"}

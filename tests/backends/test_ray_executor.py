@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.loopback import Loopback
+from tests.loopback import Loopback, texts_of
 from tests.support import wait_until
 from vibe_harness.backends.executors import opener_of
+from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import UserError
 
 needs_ray = pytest.mark.skipif(
@@ -66,7 +67,7 @@ def test_two_workers_answer_as_one_engine_does(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_ray
 def test_a_killed_worker_costs_its_batch_a_retry_and_nothing_else(tmp_path: Path) -> None:
-    with Loopback(hold_after=60) as server:
+    with Loopback(hold_after=60, says=texts_of(find_corpus("demo"))) as server:
         (tmp_path / "served.yaml").write_text(
             f"model: served\nbackend: openai\nid: loopback\nconnection: {{base_url: '{server.url}'}}\n",
             encoding="utf-8",

@@ -75,3 +75,13 @@ def test_what_cannot_be_compared_is_said_in_a_line(runs):
         (("strong", "--max-ntvd", "5"), "TASK=LIMIT"),
     ):
         assert said in runs.refuses("compare", *arguments)
+
+
+def test_gates_are_written_as_a_summary_and_as_junit(runs):
+    given = ("--max-ntvd", "advisory=0", "--summary-markdown", "out/gates.md", "--junit", "out/gates.xml")
+    runs("compare", "strong", *given, check=1)
+    assert "0 of 1 gates pass" in (runs.folder / "out" / "gates.md").read_text(encoding="utf-8")
+    assert 'failures="1"' in (runs.folder / "out" / "gates.xml").read_text(encoding="utf-8")
+    runs("compare", "strong", "weak", "--summary-markdown", "both.md", check=0)
+    assert "| advisory by gender | " in (runs.folder / "both.md").read_text(encoding="utf-8")
+    assert "--junit writes gates" in runs.refuses("compare", "strong", "weak", "--junit", "gates.xml")

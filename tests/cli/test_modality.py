@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.loopback import Loopback
+from tests.loopback import Loopback, texts_of
 from tests.server_runs import cards, lines
+from vibe_harness.corpora.manifest import load_manifest
 
 
 def with_words(manifest: Path) -> Path:
@@ -50,7 +51,7 @@ def test_no_clip_is_opened_where_its_words_are_asked_with(quick: Any, tones: Pat
 
 def test_what_is_asked_in_words_is_compared_with_what_is_heard(quick: Any, tones: Path, tmp_path: Path) -> None:
     corpus = with_words(tones)
-    with Loopback() as server:
+    with Loopback(says=texts_of(load_manifest(corpus))) as server:
         for modality in ("audio", "transcript"):
             quick.json(*command(tmp_path, server.url, corpus, "--modality", modality, "--output-path", modality))
     [compared] = quick.json("compare", "audio", "transcript", "--tau", "1")["comparison"]["compared"]

@@ -62,7 +62,9 @@ def test_a_budget_of_requests_stops_the_run_and_keeps_what_was_answered(
         assert len(lines(tmp_path / "run" / "responses.jsonl")) == 10
 
 
-PRICES = "prices: {input: 1000, output: 0, currency: EUR}\naudio_tokens_per_second: 10\n"  # 20 tokens a prompt: 0.02
+PRICES = (  # 20 tokens a prompt: 0.02
+    "prices: {input: 1000, output: 0, currency: EUR, read_on: '2026-12-01'}\naudio_tokens_per_second: 10\n"
+)
 
 
 def test_a_budget_of_money_stops_the_run_and_a_larger_one_ends_it(quick: Any, tones: Path, tmp_path: Path) -> None:

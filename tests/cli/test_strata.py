@@ -20,7 +20,7 @@ def test_unbalanced_takes_of_a_prepared_corpus_are_evened_out(quick, tones):
                   "--permutations", 99, "--also-test", "version-1,version-2", "--output-path", "run")  # fmt: skip
     assert "test of version-1 (utterances exchanged)" in shown.stdout
     assert "test of version-2 (speakers exchanged)" in shown.stdout
-    assert "ntvd: evened out over emotion" in shown.stdout
+    assert "\n  evened out over emotion\n" in quick("show", "run").stdout
     [task] = quick.json("score", "run", "--tau", 1)["tasks"]
     detail = task["scores"][0]["detail"]
     # A woman is asked twice with an angry take of three, a man once.

@@ -33,8 +33,9 @@ def test_the_command(quick: QuickCommand, tmp_path: Path) -> None:
     skeletons.new_task("pets", tmp_path / "own")
     shown = quick("tasks", "check", "own", check=0)
     assert "nothing to mend" in shown.stdout and "which animal would suit them" in shown.stdout
+    assert "a run of 3 clips" in shown.stdout and "the values of animal, size" in shown.stdout
     prompt = tmp_path / "own" / "templates" / "pets" / "default.j2"
-    prompt.write_text("Mind the voice in the recording.\n", encoding="utf-8")
+    prompt.write_text("Mind the voice in the recording: a small or a large animal?\n", encoding="utf-8")
     done = quick("tasks", "check", "own/tasks/pets.yaml", check=2)
     assert "1 to mend" in done.stdout and done.stderr == ""
     [checked] = json.loads(quick("tasks", "check", "own", "--json", check=2).stdout)

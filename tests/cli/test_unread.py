@@ -73,7 +73,7 @@ def test_help_that_finds_the_disk_full_is_a_line(arguments, capsys):
         pytest.raises(SystemExit) as end,
     ):
         main(arguments)
-    assert end.value.code == 2 and "No space left" in capsys.readouterr().err
+    assert end.value.code == 4 and "No space left" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -85,7 +85,7 @@ def test_a_full_disk_behind_the_output_ends_no_run_half_way(ran):
         pytest.raises(SystemExit) as end,
     ):
         main([*RUN, "--output-path", "full"])
-    assert end.value.code == 2 and (ran.folder / "full" / "report.html").is_file()
+    assert end.value.code == 4 and (ran.folder / "full" / "report.html").is_file()
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("run", "--help"), ("--version",)])

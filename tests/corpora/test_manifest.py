@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from tests.corpora.sounds import speechlike, write
 from vibe_harness.corpora import table_rows as tables
-from vibe_harness.corpora.audio.decode import CheckedAudio, check_audio
+from vibe_harness.corpora.audio.decode import check_audio
 from vibe_harness.corpora.group_names import plain
 from vibe_harness.corpora.manifest import METADATA, load_manifest
 from vibe_harness.errors import UserError
+from vibe_harness.records import CheckedAudio
 
 ROWS = [
     {"file": "a/1.wav", "speaker": "s1", "gender": "female", "text": "Good day, all", "sentence_id": "01"},

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from vibe_harness.corpora.audio.check import check_clips
-from vibe_harness.corpora.audio.decode import CheckedAudio, read_audio
+from vibe_harness.corpora.audio.decode import read_audio
 from vibe_harness.corpora.folders import own_corpora
 from vibe_harness.corpora.registry import corpus_manifests, find_corpus
 from vibe_harness.errors import UserError
 from vibe_harness.library import library_root
+from vibe_harness.records import CheckedAudio
 
 
 @pytest.fixture(autouse=True)

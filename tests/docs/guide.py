@@ -66,7 +66,7 @@ def follow(page: str, folder: Path, replaced: Mapping[str, str] | None = None) -
             done = subprocess.run(
                 [*shell, command], cwd=folder, env=env, capture_output=True, text=True, encoding="utf-8", check=False
             )
-            scored = done.returncode == 1 and "NOT RELIABLE" in done.stdout
+            scored = done.returncode == 1 and ("NOT RELIABLE" in done.stdout or "No score" in done.stdout)
             assert done.returncode == 0 or scored, f"{page}: {command}\n{done.stdout}\n{done.stderr}"
             printed += f"$ {command}\n{done.stdout}"
     return printed

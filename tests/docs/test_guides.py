@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.docs.guide import follow
-from tests.loopback import Loopback
+from tests.loopback import Loopback, texts_of
 from tests.support import ROOT
+from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.library import library_root
 
 pytestmark = pytest.mark.slow
@@ -70,7 +71,8 @@ def test_a_choice_task(tmp_path: Path) -> None:
 
 
 def test_a_model_on_a_local_server(tmp_path: Path) -> None:
-    with Loopback(models=["org/name-the-server-knows", "org/text-model"]) as server:
+    said = texts_of(find_corpus("demo"))
+    with Loopback(models=["org/name-the-server-knows", "org/text-model"], says=said) as server:
         follow("adding-a-model.md", tmp_path, {"http://localhost:8000/v1": server.url})
         heard = server.seen()["heard"]
     found = results(tmp_path, "mine")

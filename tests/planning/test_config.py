@@ -37,6 +37,7 @@ def test_a_study_file_takes_every_option_that_may_hold_for_all_of_its_runs(tmp_p
         "dimensions": ["gender"], "prompt_variant": "all", "limit": 8, "modality": "transcript",
         "answer_by": "likelihood", "extractor": "rules", "seed": 3, "tau": 2, "permutations": 19,
         "also_test": ["version-2"], "skip_bad_clips": True, "hearing_check": False, "check_batch_invariance": 2,
+        "long_clips": "split", "max_seconds": 25.0,
     }  # fmt: skip
     assert {option.name for option in options() if option.study} == {*given, "include_path"}
     path = tmp_path / "s.yaml"

@@ -70,7 +70,7 @@ def test_a_stratum_that_goes_with_the_groups_is_refused() -> None:
     rows = [(f"s{i}", {"emotion": ("joy", "anger")[i % 2], "site": ("north", "south")[i % 2]}) for i in range(8)]
     (line,) = refused(corpus(rows, strata=["site"]), "emotion")
     assert "the stratum 'site' goes with 'emotion'" in line and "'north' in 'joy'" in line
-    rows.append(("s9", {"emotion": "joy", "site": "south"}))
+    rows += [("s8", {"emotion": "joy", "site": "south"}), ("s9", {"emotion": "anger", "site": "north"})]
     mixed = corpus(rows, strata=["site"])
     check_groups(mixed, TASKS, ["emotion"], mixed.clips)
 
@@ -83,3 +83,43 @@ def test_a_dimension_within_speakers_is_taken_where_every_speaker_varies() -> No
     assert "stands in two groups of 'emotion'" in line and "compared within speakers" in line
     (line,) = refused(corpus([("s1", {"emotion": "joy"}), ("s1", {"emotion": "anger"})]), "emotion")
     assert "one speaker only" in line
+
+
+EMOTIONS = {"f": ["joy", "fear", "calm"], "m": ["joy", "fear"]}
+
+
+def stratified(levels: dict[str, list[str]], speakers: int = 4, **more: object) -> Corpus:
+    """levels: group -> the emotion of each clip of its speakers."""
+    return corpus(
+        [(f"{g}{n}", {"gender": g, "emotion": e}) for g, own in levels.items() for n in range(speakers) for e in own],
+        **{"strata": ["emotion"], **more},
+    )
+
+
+def test_a_level_that_one_group_alone_has_is_refused_in_one_line_with_what_to_write() -> None:
+    (line,) = refused(stratified(EMOTIONS), "gender")
+    assert (
+        "levels of the stratum 'emotion' stand in one group of 'gender' only ('calm' in 'f'; 20% of the clips)" in line
+    )
+    assert "leave them out with 'select: {where: {emotion: [joy, fear]}}' in the corpus card" in line
+    (line,) = refused(stratified({"f": ["joy", "calm"], "m": ["joy", "rage"]}), "gender")
+    assert "'calm' in 'f', 'rage' in 'm'; 50% of the clips" in line
+
+
+def test_a_level_of_three_groups_in_two_of_them_and_a_take_that_is_missing_are_not() -> None:
+    three = stratified({"f": ["joy", "fear"], "m": ["joy", "fear"], "d": ["joy"]})
+    check_groups(three, TASKS, ["gender"], three.clips)
+    rows = [(f"{g}{n}", {"gender": g, "emotion": "joy"}) for g in "fm" for n in range(20)]
+    rare = corpus([*rows, ("f0", {"gender": "f", "emotion": "calm"})], strata=["emotion"])  # 2 % of the clips
+    check_groups(rare, TASKS, ["gender"], rare.clips)
+    undeclared = stratified(EMOTIONS, strata=[])
+    check_groups(undeclared, TASKS, ["gender"], undeclared.clips)
+    within = stratified(EMOTIONS)
+    check_groups(within, TASKS, ["emotion"], [clip for clip in within.clips if clip.groups["gender"] == "f"])
+
+
+def test_a_stratum_of_speakers_with_a_level_in_one_group_only() -> None:
+    rows = [(f"{a}{g}{n}", {"accent": a, "gender": g}) for a in ("uk", "us") for g in "fm" for n in range(2)]
+    rows = [row for row in rows if not row[0].startswith("ukm")]
+    (line,) = refused(corpus(rows, speaker_strata={"accent": ["gender"]}), "accent")
+    assert "levels of the stratum 'gender' stand in one group of 'accent' only ('m' in 'us'; 33% of the clips)" in line

@@ -18,62 +18,29 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control, pearsonr, spearmanr
 
 from tests.command_line import QuickCommand
+from tests.report.boards import M, entry, small_run, task
 from vibe_harness import evaluate, score
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score
-from vibe_harness.report.board import Board, build_board
+from vibe_harness.report.board import Board
+from vibe_harness.report.board_building import build_board
 from vibe_harness.report.board_runs import Entry, read_entries
-from vibe_harness.report.board_tables import as_csv, as_latex, as_markdown
+from vibe_harness.report.board_tables import as_csv, as_markdown
+from vibe_harness.report.latex import scores_latex
 from vibe_harness.report.leaderboard import make_leaderboard
 from vibe_harness.report.relations import beside_choice, corpus_agreement, task_relations, tau_rows
 from vibe_harness.report.site import write_site
-from vibe_harness.store.results import GroupCoverage, Results, TaskResult
 from vibe_harness.store.run_folder import RunFolder, RunRecord
-
-GROUP = GroupCoverage(speakers=2, clips=4, requests=4, outcomes={"ok": 4}, readings={}, items_per_response={})
-M = 10_000
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    path = tmp_path_factory.mktemp("run")
-    evaluate("simulated", ["advisory"], dimensions=["gender"], limit=16, tau=1, permutations=99, output_path=path)
-    return RunFolder(path)
+    return small_run(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture(scope="module")
 def record(run: RunFolder) -> RunRecord:
     return run.record()
-
-
-def task(name: str, values_of: dict[str, float | None], p: float | None = 0.5, **changes: Any) -> TaskResult:
-    """A result whose attributes have these scores; the task's score is their mean, over those that have one."""
-    values = [value for value in values_of.values() if value is not None]
-    mean = sum(values) / len(values) if values else None
-    tau = {"by_tau": {str(t): None if mean is None else mean + t for t in (1, 2, 5, 10, 15, 20, 30, 50)}}
-    whole = Score(metric="ntvd", value=mean, p_value=p, permutations=M, exact=False, detail=tau)
-    parts = [Score(metric="ntvd", attribute=attribute, value=value) for attribute, value in values_of.items()]
-    fields = {
-        "task": name, "task_digest": f"{name}-card", "variant": "default", "dimension": "gender",
-        "groups": {"female": GROUP, "male": GROUP}, "without_value": 0.1, "reliable": True, "warnings": [],
-        "scores": [whole, *parts],
-    }  # fmt: skip
-    return TaskResult(**{**fields, **changes})
-
-
-def entry(record: RunRecord, name: str, tasks: Sequence[TaskResult], **asked: Any) -> Entry:
-    corpus = asked.get("corpus", "crema-d")
-    results = Results(
-        format=1, model=name, simulated=False, corpus=corpus, corpus_synthetic=False, extractor="rules",
-        tau=asked.pop("tau", 10), permutations=M, seed=0, hearing_check="passed", bad_clips={}, long_clips={},
-        tasks=tasks,
-    )  # fmt: skip
-    first = record.tasks[0]
-    kinds = {one.task: "choice" if one.task == "stereoset" else "open_ended" for one in tasks}
-    cards = [first.card.model_copy(update={"task": task, "kind": kind}) for task, kind in kinds.items()]
-    record = dataclasses.replace(record, tasks=[dataclasses.replace(first, card=card) for card in cards])
-    question = {"model": {"name": name, "id": name}, "corpus": corpus, "clips": corpus, "seed": 0, **asked}
-    return Entry(path=Path(f"runs/{name}"), results=results, record=record, asked=question)
 
 
 def column(board: Board, label: str) -> dict[str, Any]:
@@ -82,20 +49,29 @@ def column(board: Board, label: str) -> dict[str, Any]:
     return {row.model: row.cells[index] for row in block.rows}
 
 
-def test_the_highest_and_lowest_reliable_scores_are_marked(record: RunRecord) -> None:
-    scores = {"a": 10.04, "b": 10.01, "c": 5.0, "d": 2.0}
-    entries = [entry(record, name, [task("story", {"x": value}, 0.001)]) for name, value in scores.items()]
-    entries.append(entry(record, "e", [task("story", {"x": 90.0}, reliable=False)]))
-    marks = {model: cell.mark for model, cell in column(build_board(entries), "story").items()}
-    assert marks == {"a": "highest", "b": "highest", "c": "", "d": "lowest", "e": ""}  # 10.0 and 10.0 read alike
+def test_the_highest_and_lowest_are_marked_where_their_intervals_are_apart(record: RunRecord) -> None:
+    spans = {"a": (60.0, 70.0), "b": (20.0, 40.0), "c": (25.0, 45.0), "d": (1.0, 9.0)}
+    entries = [
+        entry(record, name, [task("story", {"x": sum(span) / 2}, interval=span)]) for name, span in spans.items()
+    ]
+    odd = [
+        entry(record, "e", [task("story", {"x": 90.0}, reliable=False, interval=(85.0, 95.0))]),
+        entry(record, "f", [task("story", {"x": 90.0}, interval=(85.0, 95.0))]),
+        entry(record, "g", [task("story", {"x": 90.0}, interval=(85.0, 95.0), identical=0.97)]),
+    ]
+    deaf = dataclasses.replace(odd[1], results=dataclasses.replace(odd[1].results, hearing_check="left out"))
+    marks = {name: cell.mark for name, cell in column(build_board([*entries, odd[0], deaf, odd[2]]), "story").items()}
+    assert marks == {"a": "highest", "b": "", "c": "", "d": "lowest", "e": "", "f": "", "g": ""}
+    assert not any(cell.mark for cell in column(build_board(entries[1:3]), "story").values())
 
 
-def test_where_no_score_is_more_than_chance_gives_none_is_called_highest(record: RunRecord) -> None:
-    entries = [entry(record, name, [task("story", {"x": 9.0 + n}, 0.2 + n / 10)]) for n, name in enumerate("abc")]
-    assert {cell.mark for cell in column(build_board(entries), "story").values()} == {""}
-    entries.append(entry(record, "d", [task("story", {"x": 40.0}, 0.0001)]))
-    marks = {model: cell.mark for model, cell in column(build_board(entries), "story").items()}
-    assert marks == {"a": "lowest", "b": "", "c": "", "d": "highest"}
+def test_the_hearing_check_is_that_of_the_run_that_asked_the_task(record: RunRecord) -> None:
+    first = entry(record, "a", [task("story", {"x": 9.0}, interval=(8.0, 9.0))])
+    second = entry(record, "a", [task("casting", {"x": 9.0}, interval=(8.0, 9.0))])
+    second = dataclasses.replace(second, results=dataclasses.replace(second.results, hearing_check="left out"))
+    other = entry(record, "b", [task(name, {"x": 1.0}, interval=(0.0, 1.0)) for name in ("story", "casting")])
+    board = build_board([first, second, other])
+    assert [column(board, name)["a"].mark for name in ("story", "casting")] == ["highest", ""]
 
 
 def test_stars_are_of_the_p_adjusted_over_the_whole_family(record: RunRecord) -> None:
@@ -208,8 +184,7 @@ def test_means_over_different_attributes_are_not_compared(record: RunRecord) -> 
     own, common = column(board, "story"), column(board, "story, over x")
     assert not any(cell.mark for cell in own.values()) and own["a"].value == 5.0
     assert {model: cell.value for model, cell in common.items()} == {"a": 1.0, "b": 4.0, "c": 2.0}
-    assert common["b"].mark == "highest" and common["a"].mark == "lowest"
-    assert all(cell.p_value is None and not cell.stars for cell in common.values())
+    assert all(cell.p_value is None and not cell.stars and not cell.mark for cell in common.values())
 
 
 def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path: Path) -> None:
@@ -218,7 +193,10 @@ def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path
         entry(record, "b", [task("story", {"x": 4.0, "y": None}), task("advisory", {"z": 3.0})]),
     ]
     write_site(tmp_path, build_board(entries), entries, (), Progress())
-    texts = {path.suffix: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.*")}
+    texts = {
+        path.suffix: path.read_text(encoding="utf-8")
+        for path in (*tmp_path.glob("leaderboard.*"), tmp_path / "index.html")
+    }
     rows = list(csv.DictReader(io.StringIO(texts[".csv"])))
     found = [(row["model"], row["task"], row["mean_over"], row["over"], float(row["value"])) for row in rows]
     assert found[:3] == [("a", "story", "own", "x y", 5.0), ("a", "story", "shared", "x", 1.0),
@@ -227,7 +205,7 @@ def test_what_a_mean_is_over_is_told_in_every_format(record: RunRecord, tmp_path
     assert [one["mean_over"] for one in columns] == ["own", "shared", "all"]
     heads = ["story (not compared)", "story, over x (shared attributes)", "advisory"]
     assert f"| model | {' | '.join(heads)} |" in texts[".md"]
-    assert f"model & {' & '.join(heads)} " in texts[".tex"]
+    assert all(rf"\emph{{{head}}}" in texts[".tex"] for head in heads)
     assert all(f">{head}</th>" in texts[".html"] for head in heads)
 
 
@@ -240,7 +218,6 @@ def test_an_attribute_that_no_model_has_a_score_of_is_named_where_the_mean_stand
 
     board = build_board(entries(None))
     assert [(one.heading, one.mean_over) for one in board.blocks[0].columns] == [("story (without y)", "shared")]
-    assert {cell.mark for cell in column(board, "story").values()} == {"lowest", "highest", ""}
     [alike] = corpus_agreement(build_board([*entries(None), *entries(None, corpus="ravdess")]).blocks)
     assert len(alike.tasks) == 1
     unlike = corpus_agreement(build_board([*entries(None), *entries(3.0, corpus="ravdess")]).blocks)
@@ -354,19 +331,19 @@ def test_figures_that_run_to_one_have_three_decimals(record: RunRecord) -> None:
     figures = [Score(metric="kappa", value=-0.0125, interval=(-0.04, 0.02)), Score(metric="accuracy", value=51.25)]
     board = build_board([entry(record, name, [task("stereoset", {}, scores=figures)]) for name in ("a", "b")])
     assert "| -0.013 [-0.040 to 0.020] |" in as_markdown(board)
-    assert "51.2" in as_markdown(board) and board.blocks[0].scale == 1.0
+    assert "51.2" in as_markdown(board) and board.blocks[0].axes() == [None, (0, 100)]
 
 
 def test_tables_hold_the_same_figures_and_are_not_broken_by_names(record: RunRecord) -> None:
     names = {"a_b|c": 1.0, "100 % & {x}$": 22.25}
-    tasks = {name: [task("story", {"x": value}, 0.00001)] for name, value in names.items()}
+    tasks = {name: [task("story", {"x": v}, 0.00001, interval=(v - 0.5, v + 0.5))] for name, v in names.items()}
     board = build_board([entry(record, name, tasks[name], corpus='cor"pus, one') for name in names])
     rows = list(csv.DictReader(io.StringIO(as_csv(board))))
     assert {row["model"]: float(row["value"]) for row in rows} == names
     assert rows[0]["corpus"] == 'cor"pus, one' and rows[0]["adjusted_p"] == "1e-05"
-    markdown, latex = as_markdown(board), as_latex(board)
-    assert "| a\\_b\\|c | _1.0_\\*\\* |" in markdown and "**22.2**" in markdown
-    assert r"100 \% \& \{x\}\$ & \textbf{22.2}$^{**}$ \\" in latex and r"a\_b|c & \underline{1.0}$^{**}$" in latex
+    markdown, latex = as_markdown(board), scores_latex(board)
+    assert "| a\\_b\\|c | _1.0_\\*\\* [0.5 to 1.5], chance 5.0 |" in markdown and "**22.2**" in markdown
+    assert r"100 \% \& \{x\}\$ & \textbf{22.2} &" in latex and r"a\_b\textbar{}c & \underline{1.0} &" in latex
 
 
 def test_what_cannot_be_shown_is_a_line_each_and_the_rest_is_shown(run: RunFolder, tmp_path: Path) -> None:
@@ -412,7 +389,7 @@ def test_the_command_builds_what_it_can(run: RunFolder, tmp_path: Path, quick: Q
     text = next(run.responses.open(encoding="utf-8"))
     answer = json.loads(text)["text"]
     for file in site.rglob("*.*"):
-        if file.suffix not in (".png", ".svg"):
+        if file.suffix not in (".pdf", ".svg"):
             assert answer[:40] not in file.read_text(encoding="utf-8"), file  # aggregates only
     quick("leaderboard", run.path, "--output", site, "--include-simulated", "--include-answers", check=0)
     [page] = (site / "answers").iterdir()

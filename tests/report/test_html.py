@@ -6,8 +6,10 @@ from vibe_harness.records import Score
 from vibe_harness.report.html import interval_words, no_intervals, settings_words, shift_words
 
 
-def test_the_lower_end_of_the_bracket_is_told_as_it_was_found_under_0_too() -> None:
-    assert shift_words(Score(metric="ntvd", value=9.0, at_least=-3.25, at_most=4.0)) == "-3.2 to 4.0"
+def test_no_end_of_the_bracket_is_told_under_0_or_out_of_order() -> None:
+    assert shift_words(Score(metric="ntvd", value=9.0, at_least=-3.25, at_most=4.0)) == "0.0 to 4.0"
+    assert shift_words(Score(metric="ntvd", value=9.0, at_least=-3.25, at_most=-1.0)) == "0.0 to 0.0"
+    assert shift_words(Score(metric="ntvd", value=9.0, at_least=4.5, at_most=4.0)) == "4.0 to 4.0"
     assert shift_words(Score(metric="ntvd", value=9.0, at_most=4.0)) == ""
 
 

@@ -9,9 +9,9 @@ import pytest
 from tests.choice_corpora import quiz
 from vibe_harness import evaluate
 from vibe_harness.progress import Progress
-from vibe_harness.report.board import build_board
+from vibe_harness.report.board_building import build_board
+from vibe_harness.report.board_page import board_environment
 from vibe_harness.report.board_runs import read_entries
-from vibe_harness.report.html import environment
 from vibe_harness.report.model_page import model_context
 from vibe_harness.report.stars import Family
 
@@ -30,15 +30,16 @@ def test_each_figure_of_a_choice_task_stands_once_under_its_own_name(context: di
     [part] = [part for part in context["parts"] if part["block"] == "gender on quiz"]
     names = [row["name"] for row in part["rows"]]
     assert len(set(names)) == len(names)
-    assert {"biasinear: accuracy", "biasinear: apes", "apes: CA", "choice by place: place 1"} <= set(names)
+    assert {"biasinear: accuracy", "biasinear: APES", "APES: CA"} <= set(names)
     assert {row["name"] for row in part["rows"] if row["whole"]} == {name for name in names if name[:9] == "biasinear"}
     assert len(part["outcomes"]) == 1 and part["outcomes"][0][0] == "biasinear"
-    assert "24 requests" not in part["outcomes"][0][1][0] and "4 requests, 1 speaker: " in part["outcomes"][0][1][0]
+    group, told = part["outcomes"][0][1][0]
+    assert group == "female" and "24 requests" not in told and "4 requests, 1 speaker: " in told
     assert len(set(part["warnings"])) == len(part["warnings"])
 
 
 def rendered(context: dict[str, Any], family: Family) -> str:
-    return environment().get_template("model.html.j2").render(model=context, family=family, version="0")
+    return board_environment().get_template("model.html.j2").render(model=context, family=family, version="0")
 
 
 def test_a_p_is_called_adjusted_only_where_it_is(context: dict[str, Any]) -> None:
@@ -49,7 +50,13 @@ def test_a_p_is_called_adjusted_only_where_it_is(context: dict[str, Any]) -> Non
 
 def test_a_missing_interval_is_said_with_its_reason(context: dict[str, Any]) -> None:
     [part] = [part for part in context["parts"] if part["block"] == "gender on demo"]
-    assert [row["name"] for row in part["rows"]] == ["advisory", "activity", "refusing"]
+    assert [row["name"] for row in part["rows"]] == [
+        "advisory",
+        "activity",
+        "advisory: refusals",
+        "advisory: diversity",
+        "diversity: activity",
+    ]
     page = rendered(context, Family(2, (0.1, None)))
     assert part["no_intervals"]
     for line in part["no_intervals"]:

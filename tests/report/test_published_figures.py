@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support import SHARED
-from vibe_harness.report.board import build_board
+from vibe_harness.report.board_building import build_board
 from vibe_harness.report.published_figures import published_beside, published_blocks
 from vibe_harness.report.relations import task_relations
 
@@ -29,13 +29,15 @@ EXTREMES = {
 
 
 @pytest.mark.parametrize("dimension", ["gender", "accent"])
-def test_the_highest_and_lowest_of_table_1_are_marked(dimension: str) -> None:
+def test_the_extremes_of_table_1_are_as_printed_and_none_is_marked(dimension: str) -> None:
     blocks = build_board([], published=published_blocks()).blocks
     [block] = [block for block in blocks if block.dimension == dimension and block.columns[0].kind == "open_ended"]
     assert len(block.rows) == 11 and block.published is not None and "Table 1" in block.published
     for index, column in enumerate(block.columns):
-        marks = {row.cells[index].mark: row.cells[index].value for row in block.rows if row.cells[index].mark}
-        assert marks == dict(zip(("highest", "lowest"), EXTREMES[dimension][column.task], strict=True)), column.task
+        cells = [row.cells[index] for row in block.rows]
+        values = [cell.value for cell in cells if cell is not None and cell.value is not None]
+        assert (max(values), min(values)) == EXTREMES[dimension][column.task], column.task
+        assert not any(cell.mark for cell in cells if cell)  # printed without intervals: chance is not known
 
 
 def test_correlations_between_tasks_are_those_of_the_appendix() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import html
 import json
 import re
 import zlib
@@ -15,8 +16,11 @@ import pytest
 from vibe_harness import evaluate
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
-from vibe_harness.report.run_page import MAX_VALUES, run_page, shifts_of, write_run_page
+from vibe_harness.report.run_page import run_page, write_run_page
 from vibe_harness.report.samples import may_be_passed_on, pack_samples
+from vibe_harness.report.shifts import MAX_VALUES, shifts_of
+from vibe_harness.report.trust import trust_columns
+from vibe_harness.report.verdict import verdict
 from vibe_harness.store.results import Results
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 
@@ -113,14 +117,16 @@ def test_groups_stand_by_their_bars_with_their_numbers(ran: tuple[Results, RunRe
     [shift] = shifts_of(ran[0].tasks[0])
     assert shift.groups == tuple(ran[0].tasks[0].groups)
     score = next(s for s in ran[0].tasks[0].scores if s.attribute == "activity" and s.metric == "ntvd")
-    spread = [abs(shares[0] - shares[1]) for _, shares in shift.rows]
-    assert spread == sorted(spread, reverse=True)  # of two groups, what carries the shift is what differs most
-    for value, shares in shift.rows:
-        assert shares == tuple(score.detail["distribution"][group].get(value, 0.0) for group in shift.groups)
+    for rows in (shift.named, [row for row in shift.rows if not row.is_named]):
+        spread = [abs(row.shares[0] - row.shares[1]) for row in rows]
+        assert spread == sorted(spread, reverse=True)  # of two groups, what carries the shift is what differs most
+    assert list(shift.rows[: len(shift.named)]) == shift.named  # those that are named stand first
+    for row in shift.rows:
+        assert row.shares == tuple(score.detail["distribution"][group].get(row.value, 0.0) for group in shift.groups)
     page = run_page(*ran)
     for group, coverage in ran[0].tasks[0].groups.items():
         counted = f"n = {coverage.readings['activity']['value']}, {score.detail['kept_share_by_group'][group]:.0%} kept"
-        assert f"{group} {counted}" in page  # the shares are of the kept values alone
+        assert f"<bdi>{group}</bdi> {counted}" in page  # the shares are of the kept values alone
     assert len(shift.rows) <= MAX_VALUES
 
 
@@ -146,6 +152,33 @@ def test_answers_by_likelihood_are_said(ran: tuple[Results, RunRecord]) -> None:
     page = run_page(dataclasses.replace(ran[0], answer_by="likelihood"), ran[1])
     assert "likelihood: the option whose letter the model gives the highest probability" in page
     assert "likelihood:" not in run_page(*ran)
+
+
+def test_a_task_of_which_the_card_asks_no_score_is_there_with_its_coverage(ran: tuple[Results, RunRecord]) -> None:
+    [task] = ran[0].tasks
+    bare = dataclasses.replace(task, scores=[score for score in task.scores if score.metric == "diversity"])
+    page = run_page(dataclasses.replace(ran[0], tasks=[bare]), ran[1])
+    assert "No score for advisory by gender: no metric of its card scores the task as a whole" in page
+    assert "Coverage of advisory by gender" in page
+
+
+def test_verdict_values_and_trust_stand_on_the_page(ran: tuple[Results, RunRecord]) -> None:
+    results = dataclasses.replace(ran[0], hearing_check="left out")
+    page = html.unescape(run_page(results, ran[1]))
+    [task] = results.tasks
+    lead = next(score for score in task.scores if score.metric == "ntvd" and score.attribute is None)
+    assert verdict(task, lead, lead.p_value).words in page.replace("\xa0", " ")  # one test: its p is the adjusted one
+    for heading, words, _ in trust_columns(results, task):
+        assert heading in page and words in page
+    [shift] = shifts_of(task)
+    assert page.count('<span class="star">named</span>') == len(shift.named) + 1  # and once where it is explained
+
+
+def test_no_end_of_a_shift_is_told_under_0(ran: tuple[Results, RunRecord]) -> None:
+    [task] = ran[0].tasks
+    scores = [dataclasses.replace(score, at_least=-8.4, at_most=-0.2, interval=(0.0, 3.0)) for score in task.scores]
+    page = run_page(dataclasses.replace(ran[0], tasks=[dataclasses.replace(task, scores=scores)]), ran[1])
+    assert "-8.4" not in page and "-0.2" not in page and "0.0 to 0.0" in page
 
 
 def test_a_run_without_scores_has_no_page(folder: RunFolder, tmp_path: Path) -> None:

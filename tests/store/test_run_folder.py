@@ -1,9 +1,12 @@
 """The run folder under attack: torn, edited, moved, read-only and full; what is stored stays."""
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -132,8 +135,22 @@ def test_a_full_disk_is_told_and_the_run_goes_on_once_there_is_room(ran):
         cwd=ran.folder, capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, 5_000)),
     )  # fmt: skip
-    assert done.returncode == 2 and "Traceback" not in done.stderr and "File too large" in done.stderr
+    assert done.returncode == 4 and "Traceback" not in done.stderr and "File too large" in done.stderr
     assert ran.json(*RUN, "--output-path", "full") == ran.json(*RUN, "--output-path", "out")
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EDQUOT])
+def test_a_folder_that_takes_no_writes_is_not_the_users_mistake(ran, number, monkeypatch):
+    real = Path.open
+
+    def refusing(path, mode="r", *rest, **more):
+        if "w" in mode or "a" in mode:
+            raise OSError(number, os.strerror(number), str(path))
+        return real(path, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", refusing)
+    done = ran("score", "out", check=4)
+    assert os.strerror(number) in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 SCORES_FOR_EVER = """

@@ -91,7 +91,7 @@ def test_the_study_that_the_documentation_gives_has_every_cell(tmp_path):
     page = (ROOT / "docs" / "reproducing.md").read_text(encoding="utf-8")
     (tmp_path / "vibe.yaml").write_text(page.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
     cells = cells_of(read_study(tmp_path / "vibe.yaml"), tmp_path)
-    assert len({cell.name for cell in cells}) == 11 * 3 * 5
+    assert len({cell.name for cell in cells}) == 12 * 3 * 5
     assert "qwen2.5-omni-3b/l2-arctic/story" in {cell.name for cell in cells}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.authoring.prompt_words import LEADS, prompt_words
-from vibe_harness.authoring.trial import run_trial
+from vibe_harness.authoring.trial import CLIPS, EXTRACTOR, run_trial
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.paths import find_file
 from vibe_harness.cards.spelling import fold
@@ -24,6 +24,8 @@ from vibe_harness.kinds.base import kind_of
 from vibe_harness.planning.preflight_checks import check_metrics
 from vibe_harness.registry import did_you_mean
 
+FEWEST_OFFERED = 2
+"""Values of a closed attribute that a prompt holds at least, where it offers them."""
 RESPONSE = "[a response, put in by the check]"
 _PLACED = re.compile(r"(?P<place>.+?:\d+): (?P<message>.+)", re.DOTALL)
 
@@ -46,11 +48,14 @@ class CheckedTask:
     card: Path
     findings: tuple[Finding, ...]
     prompts: Mapping[str, str]  # variant -> rendered prompt, of those that render
+    tried: tuple[str, ...] = ()  # what was looked at, in words, in that order
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain data."""
         findings = [{"place": finding.place, "message": finding.message} for finding in self.findings]
-        return {"card": str(self.card), "findings": findings, "prompts": dict(self.prompts)}
+        return {
+            "card": str(self.card), "findings": findings, "prompts": dict(self.prompts), "tried": list(self.tried)
+        }  # fmt: skip
 
 
 def check_tasks(
@@ -70,13 +75,15 @@ def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) ->
     """
     task, faults = index.examine_task(card)
     findings = [_placed(card, fault) for fault in faults]
-    prompts = {}
+    prompts, tried = {}, ["the card's fields, templates and aliases"]
     if task is not None:
         source = read_card(card, index.root_of(card))
         prompts = _rendered(task)
         findings += _prompt_findings(task, source, prompts)
         findings += _attribute_findings(task, source)
+        findings += _offering_findings(task, source, prompts)
         findings += _dimension_findings(task, source)
+        tried += _looked_at(task, prompts)
         try:
             check_metrics([task], trust_remote_code=trust_remote_code)
         except UserError as error:
@@ -85,7 +92,18 @@ def check_task(card: Path, index: CardIndex, trust_remote_code: bool = False) ->
             findings += _extraction_findings(task)
     if task is not None and not findings:
         findings = [Finding(str(card), message) for message in run_trial(task, index, trust_remote_code)]
-    return CheckedTask(card, tuple(dict.fromkeys(findings)), prompts)
+        tried.append(
+            f"a run of {CLIPS} clips of the demo corpus: simulated model, extractor '{EXTRACTOR}', all metrics"
+        )
+    return CheckedTask(card, tuple(dict.fromkeys(findings)), prompts, tuple(tried))
+
+
+def _looked_at(task: Task, prompts: Mapping[str, str]) -> Iterator[str]:
+    """What is looked at in a card that can be read, in words."""
+    yield f"words that name a group, the voice or an answer in the prompts {', '.join(prompts) or '(none renders)'}"
+    yield f"the values of {', '.join(task.card.extraction.attributes)}, and the extractor's prompt"
+    yield f"corpora and columns of {', '.join(task.card.dimensions) or 'no dimension'}"
+    yield f"the metrics {', '.join(task.card.metrics)}"
 
 
 def _cards(asked: Sequence[str], include_paths: Sequence[Path]) -> Iterator[tuple[Path, CardIndex]]:
@@ -189,6 +207,38 @@ def _attribute_findings(task: Task, source: CardSource) -> Iterator[Finding]:
                     f"the values '{one}' and '{other}' of '{name}' are so alike that a spelling between them would be "
                     "counted under neither: keep one of them, and make the other its alias",
                 )
+
+
+def _offering_findings(task: Task, source: CardSource, prompts: Mapping[str, str]) -> Iterator[Finding]:
+    """Find prompts for free text that do not offer the values of a closed attribute; one alone may be a word of prose.
+
+    Answers then use words of their own, which are read as no value. The options of a choice task are offered anyway.
+    """
+    if not kind_of(task.card).free_text:
+        return
+    for name, spec in task.card.extraction.attributes.items():
+        if spec.values == "open":
+            continue
+        spellings = {value: [value] for value in spec.values}
+        for spelling, value in task.aliases.get(name, {}).items():
+            spellings.setdefault(value, []).append(spelling)
+        for variant, prompt in prompts.items():
+            offered = sum(any(_offers(prompt, word) for word in words) for words in spellings.values())
+            if offered < min(FEWEST_OFFERED, len(spec.values)):
+                yield Finding(
+                    source.location(["extraction", "attributes", name]),
+                    f"the prompt '{variant}' does not offer the values of the closed attribute '{name}' "
+                    f"({', '.join(spec.values)}): answers in other words would be read as no value. Offer them in the "
+                    "prompt, or make the attribute open",
+                )
+
+
+def _offers(prompt: str, spelling: str) -> bool:
+    """Whether a prompt holds a spelling, whatever its case, hyphens and spacing; between other letters too in scripts
+    that put no space between words."""
+    if spelling.isascii():
+        return _holds(fold(prompt), fold(spelling)) or _holds(prompt, spelling)
+    return fold(spelling) in fold(prompt)
 
 
 def _extraction_findings(task: Task) -> Iterator[Finding]:

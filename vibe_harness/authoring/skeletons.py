@@ -11,7 +11,7 @@ from pathlib import Path
 
 from vibe_harness.cards.loading import CardIndex
 from vibe_harness.corpora.registry import AUDIO_SUFFIXES, MANIFESTS
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, write_failed
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MANIFEST_COLUMNS = ("file", "speaker", "gender", "text")
@@ -93,5 +93,5 @@ def _write(folder: Path, files: Mapping[str, str]) -> list[Path]:
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+            raise write_failed(f"{path}: cannot be written", error) from None
     return list(paths)

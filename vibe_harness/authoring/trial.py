@@ -10,7 +10,6 @@ from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import TaskCard
 from vibe_harness.corpora.audio.check import check_clips
-from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.errors import HarnessError
@@ -21,7 +20,7 @@ from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import check_rows
 from vibe_harness.planning.prepare import PreparedRun, run_identity
 from vibe_harness.progress import Progress
-from vibe_harness.records import CheckedClip, Reading
+from vibe_harness.records import CheckedAudio, CheckedClip, Reading
 from vibe_harness.store.results import Results
 
 CLIPS, DIMENSION, EXTRACTOR = 3, "gender", "rules"

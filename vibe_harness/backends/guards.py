@@ -109,7 +109,7 @@ def enforce_limits(
             if response.served_model != served:
                 raise EngineError(
                     f"the server's model changed from '{served}' to '{response.served_model}' in mid-run, and "
-                    "answers of two models are never mixed. Start a new run with --output-path"
+                    "answers of two models are never mixed. --fresh starts a new run beside this one"
                 )
         yield response
     if over:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from vibe_harness.cards.loading import Task
-from vibe_harness.cards.schema import ModelCard
+from vibe_harness.cards.schema import ModelCard, Serve
 from vibe_harness.cards.validating import what_is_wrong
 from vibe_harness.errors import UserError
 from vibe_harness.records import Request, Response
@@ -45,7 +45,9 @@ class Engine(Protocol):
     """What a back end registers: its options and how to open it.
 
     Optional: `check_ready(card)` raises as opening would if a package, key or server is missing, and starts nothing;
-    `several_clips = True` if a request may hold several clips; `likelihoods = True` if it can answer by likelihood.
+    `addresses(card)` gives those of its servers; `pinned(card)` the card with the digest of its weights;
+    `several_clips = True` if a request may hold several clips; `likelihoods = True` if it can answer by likelihood;
+    `can_be_started = True` if `serve` of a card may start its server.
     """
 
     Arguments: type[Options]  # options that can change an answer; part of every response's key
@@ -74,6 +76,26 @@ Opener = Callable[[ModelCard, Sequence[Task]], Backend]
 def open_backend(card: ModelCard, tasks: Sequence[Task]) -> Backend:
     """Start the card's engine. The caller closes it. Raises UserError or EngineError."""
     return BACKENDS.get(card.backend)(card, tasks)
+
+
+def accepting(opener: Opener, served: Sequence[str]) -> Opener:
+    """The opener, whose engines also take these names for that of their model in replies."""
+    if not served:
+        return opener
+    return lambda card, tasks: opener(card.model_copy(update={"served_as": [*card.served_as, *served]}), tasks)
+
+
+def pinned(card: ModelCard) -> ModelCard:
+    """The card with the revision that its engine finds for it, where the card names none: the digest of the files in a
+    folder. Raises UserError where its engine finds no weights in a folder that it names."""
+    pin = getattr(BACKENDS.get(card.backend), "pinned", None)
+    return card if pin is None else cast(ModelCard, pin(card))
+
+
+def addresses_of(card: ModelCard) -> tuple[str, ...]:
+    """The addresses of the servers that a card names; none where its engine runs on the machine itself."""
+    found = getattr(BACKENDS.get(card.backend), "addresses", None)
+    return () if found is None else tuple(found(card))
 
 
 def check_ready(card: ModelCard) -> None:
@@ -109,6 +131,14 @@ def check_options(card: ModelCard) -> None:
     refusal = f"the backend '{card.backend}' takes no such argument"
     checked_options(engine.Arguments, card.args, f"model '{card.model}': args.", refusal)
     checked_options(engine.Connection, card.connection, f"model '{card.model}': connection.", refusal)
+    if card.prices is not None and card.prices.read_on is None:
+        raise UserError(
+            f"model '{card.model}': prices: they change: add the day on which they were read, read_on: '2026-12-01'"
+        )
+    if card.serve is not None and not getattr(engine, "can_be_started", False):
+        raise UserError(
+            f"model '{card.model}': serve: the backend '{card.backend}' has no server that could be started: use openai"
+        )
     if card.long_clips == "split" and not getattr(engine, "several_clips", False):
         raise UserError(
             f"model '{card.model}': long_clips: the backend '{card.backend}' takes one clip in a request, so a "
@@ -128,10 +158,11 @@ def check_likelihoods(card: ModelCard) -> None:
 def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:
     """The card with `--model-args` applied.
 
-    A name is looked up among the back end's connection options, its arguments, and the card's own fields, in this
-    order. Raises UserError for other names.
+    A name is looked up among the back end's connection options, its arguments, the card's own fields, and those of its
+    `serve`, in this order. Raises UserError for other names.
     """
     engine = BACKENDS.get(card.backend)
+    of_server = set(Serve.model_fields) if card.serve else set()
     own = set(ModelCard.model_fields) - {"model", "backend", "args", "connection", "simulated"}
     data = card.model_dump()
     for name, value in overrides.items():
@@ -141,8 +172,10 @@ def with_overrides(card: ModelCard, overrides: Mapping[str, Any]) -> ModelCard:
             data["args"][name] = value
         elif name in own:
             data[name] = value
+        elif name in of_server and data["serve"]:
+            data["serve"][name] = value
         else:
-            known = own | set(engine.Connection.model_fields) | set(engine.Arguments.model_fields)
+            known = own | of_server | set(engine.Connection.model_fields) | set(engine.Arguments.model_fields)
             raise UserError(
                 f"--model-args {name}: the model '{card.model}' has no such argument. {did_you_mean(name, known)}"
             )

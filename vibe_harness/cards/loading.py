@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,10 @@ from vibe_harness.registry import did_you_mean
 
 PROMPT_VARIABLES = frozenset({"text"})
 EXTRACTION_VARIABLES = frozenset({"response", "fence", "attributes"})
+
+ENGINES = ("hf", "vllm")
+"""Engines that run a model without a card of its own: hf:ORG/NAME."""
+LIST_TASKS, LIST_MODELS = "vibe-harness tasks list", "vibe-harness models list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,13 @@ class Task:
         }
 
 
+def _name_of(hub_id: str) -> str:
+    """The name of the card of a model on the hub, "org--name", or in a folder, "run-3--checkpoint-500"."""
+    path = Path(hub_id).expanduser()
+    parts = path.resolve().parts[-2:] if path.is_dir() else hub_id.strip("/").split("/")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", "--".join(parts)).strip("-._")[-100:] or "model"
+
+
 def _check_kind(card: TaskCard) -> None:
     """Raise UserError if the card's kind is unknown or does not accept the card."""
     try:
@@ -128,6 +140,7 @@ class CardIndex:
         self.roots = (*include_paths, *package_roots(), library_root())
         self._hint = "" if include_paths else " Cards of your own: --include-path FOLDER."
         self._templates: dict[tuple[Path, ...], TemplateSet] = {}  # one for each list of folders
+        self._tasks: dict[Path, Task] = {}  # those without errors, by resolved path
 
     def task_files(self) -> dict[str, Path]:
         """Task name -> card file, sorted by name."""
@@ -147,7 +160,7 @@ class CardIndex:
             for path in self.matching(pattern):
                 paths.setdefault(path.resolve(), path)
         if not paths:
-            raise UserError(f"no task was given. {did_you_mean('', files)}")
+            raise UserError(f"no task was given. {did_you_mean('', files, LIST_TASKS)}")
         tasks = [self.load_task(path) for path in paths.values()]
         names = [task.name for task in tasks]
         for name in names:
@@ -160,15 +173,18 @@ class CardIndex:
         files = self._files("tasks")
         matches = fnmatch.filter(sorted(files), pattern)
         if not matches:
-            raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files)}{self._hint}")
+            raise UserError(f"unknown task '{pattern}'. {did_you_mean(pattern, files, LIST_TASKS)}{self._hint}")
         return [files[name] for name in matches]
 
     def load_task(self, path: Path) -> Task:
-        """Load and check one task card, its templates and alias files. Raises CardError with all errors."""
+        """Load and check one task card, its templates and alias files, once. Raises CardError with all errors."""
+        known = self._tasks.get(path.resolve())
+        if known is not None:
+            return known
         task, faults = self.examine_task(path)
         if task is None or faults:
             raise CardError(faults)
-        return task
+        return self._tasks.setdefault(path.resolve(), task)
 
     def examine_task(self, path: Path) -> tuple[Task | None, list[str]]:
         """Load a task card and collect its errors.
@@ -230,16 +246,22 @@ class CardIndex:
         """Load the model card with this name, or from this file.
 
         'hf:ORG/NAME' and 'vllm:ORG/NAME' create a card without a layout: the model's chat template formats the prompt.
+        So do 'hf:FOLDER' and 'vllm:FOLDER', whose model is named after the folder and the one that it is in.
         """
-        engine, colon, hub_id = name.partition(":")
-        if colon and engine in ("hf", "vllm"):
-            return ModelCard(model=hub_id.strip("/").replace("/", "--"), backend=engine, id=hub_id)
+        engine, _, hub_id = name.partition(":")
+        if engine in ENGINES and hub_id.strip("/"):
+            return ModelCard(model=_name_of(hub_id), backend=engine, id=hub_id)
         if name.endswith((".yaml", ".yml")):
             path = Path(name)
         else:
             files = self._files("models")
+            if name not in files and engine in ENGINES:
+                raise UserError(
+                    f"'{name}' is an engine, not a model. To run a model of the hub or of a folder with it: "
+                    f"{engine}:ORG/NAME, as in {engine}:Qwen/Qwen2-Audio-7B-Instruct"
+                )
             if name not in files:
-                raise UserError(f"unknown model '{name}'. {did_you_mean(name, files)}{self._hint}")
+                raise UserError(f"unknown model '{name}'. {did_you_mean(name, files, LIST_MODELS)}{self._hint}")
             path = files[name]
         return named_card(read_card(path, self.root_of(path)), ModelCard, "model")
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shlex
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -19,7 +22,9 @@ from pydantic import (
 )
 
 from vibe_harness.cards.orders import LETTERS, Order, find_orders
+from vibe_harness.cards.served_names import check_pattern
 from vibe_harness.cards.spelling import fold
+from vibe_harness.records import LongClips
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
@@ -40,6 +45,14 @@ Values = Annotated[Literal["open"] | list[str], WrapValidator(_open_or_listed)]
 
 
 Lax = Strict(False)  # for types that YAML and JSON lack (tuples, paths); the items of a tuple stay strict
+
+
+def _is_a_day(value: str) -> str:
+    date.fromisoformat(value)  # raises ValueError, with the reason
+    return value
+
+
+Day = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_is_a_day)]
 
 
 class Card(BaseModel):
@@ -204,12 +217,34 @@ class Layout(Card):
 
 
 class Prices(Card):
-    """Prices of a model per million tokens. Prices change, so users write them in a card of their own."""
+    """Prices of a model per million tokens, as they were on a day: prices change."""
 
     input: float = Field(ge=0, description="prompt tokens")
     output: float = Field(ge=0, description="output tokens, reasoning included")
     audio: float | None = Field(None, ge=0, description="audio tokens, if their price differs from prompt tokens")
     currency: str = Field("USD", min_length=1, max_length=10)
+    read_on: Day | None = Field(None, description="day on which they were read, as '2026-12-01'; a run needs it")
+    source: str | None = Field(None, description="where they were read")
+
+
+class Serve(Card):
+    """How the model's server is started. `--allow-serve` allows it, since it runs a command of the card's."""
+
+    command: str = Field(
+        min_length=1, description="the command, split into words as a shell does; {port} and {id} are replaced"
+    )
+    python: FilePath | None = Field(
+        None, description="Python interpreter of the environment to run it in; that of vibe-harness by default"
+    )
+    healthy: str = Field("/health", pattern="^/", description="path that answers with status 200 once it is ready")
+    start_timeout_s: float = Field(1800, gt=0, description="seconds that it may take to become ready")
+
+    @field_validator("command")
+    @classmethod
+    def _has_words(cls, command: str) -> str:
+        if not shlex.split(command):  # raises ValueError, with the reason, where a quote is left open
+            raise ValueError("a command is needed")
+        return command
 
 
 class HearingQuestion(Card):
@@ -226,29 +261,51 @@ class ModelCard(Card):
     backend: Name = Field(description="the engine that runs it")
     id: str = Field(min_length=1, description="id on the hub, or name on the server")
     revision: str | None = Field(None, description="commit or version of the weights")
+    served_as: list[str] = Field(
+        [], description="further names by which servers may give this model in replies; * stands for any letters"
+    )
     description: str = Field("", description="one line, for listings")
     audio: bool = Field(True, description="accepts audio; false for a text model, such as an extractor")
     layout: Layout = Field(Layout(), description="text around the clip")
     sample_rate: int = Field(16_000, ge=4_000, le=192_000, description="Hz; clips are resampled to it")
     max_seconds: float | None = Field(None, ge=0.1, description="longest clip that the model accepts")
-    long_clips: Literal["refuse", "truncate", "split"] = Field(
+    long_clips: LongClips = Field(
         "refuse", description="what to do with longer clips; split: send the pieces in one request"
     )
     args: dict[str, Any] = Field({}, description="backend arguments that can change an answer")
     connection: dict[str, Any] = Field({}, description="backend arguments that cannot: address, retries, ...")
+    serve: Serve | None = Field(None, description="starts the model's server, at the port of connection.base_url")
     audio_tokens_per_second: float | None = Field(None, gt=0, description="used for estimates only")
     prices: Prices | None = Field(None, description="for --max-cost and for estimates")
     extractor: Name | None = Field(None, description="extractor for this model's responses, instead of the default")
     hearing_check: HearingQuestion | None = Field(
         None, description="question of the hearing check, instead of asking for a transcription"
     )
+    available_until: Day | None = Field(
+        None, description="hosted models: last day, as '2026-12-01', until which the provider serves the model"
+    )
+    replaced_by: str | None = Field(None, description="hosted models: what the provider names in the model's place")
     corpus: Name | None = Field(None, description="default corpus of a run")
     excludes: dict[Identifier, list[str]] = Field(
         {}, description="column -> groups that the model does not support: language: [ko]; a run over them is an error"
     )
     simulated: bool = Field(False, description="not a real model: left out of leaderboards by default")
+    parameters: float | None = Field(None, gt=0, description="size in billions, as the model's makers state it")
+    open_weights: bool | None = Field(None, description="the weights can be downloaded")
     licence: str | None = Field(None, description="of the weights, or terms of the service")
     notes: str | None = Field(None, description="for readers of the card; not part of any digest")
+
+    @field_validator("served_as", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("served_as")
+    @classmethod
+    def _matches_not_all(cls, value: list[str]) -> list[str]:
+        for pattern in value:
+            check_pattern(pattern)
+        return value
 
     @field_validator("args", "connection")
     @classmethod

@@ -71,6 +71,10 @@ def _by_task(value: tuple[str, ...]) -> dict[str, float]:
 )
 @click.option("--allow-inconclusive", is_flag=True, help="Without --margin: pass where no growth is found.")
 @click.option("--tau", type=click.IntRange(min=1), help="Of either run alone. Default: the runs' own.")
+@click.option(
+    "--summary-markdown", "summary", type=click.Path(path_type=Path), help="Write gates and comparison there (.md)."
+)
+@click.option("--junit", type=click.Path(path_type=Path), help="Write the gates there as JUnit XML (.xml).")
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
 def command(
     runs: tuple[Path, ...],
@@ -79,6 +83,8 @@ def command(
     margins: dict[str, float],
     allow_inconclusive: bool,
     tau: int | None,
+    summary: Path | None,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Say where the run AFTER differs from BEFORE, by how much and how surely; or hold AFTER alone to a gate.
@@ -87,6 +93,7 @@ def command(
     """
     from vibe_harness.analysis.compare import compare_runs
     from vibe_harness.analysis.gates import limit_gates, no_worse_gates
+    from vibe_harness.report.gate_files import passes, write_junit, write_markdown
     from vibe_harness.store.results import read_verified_results
     from vibe_harness.store.run_folder import RunFolder
 
@@ -96,6 +103,8 @@ def command(
     before = runs[0] if len(runs) == 2 else no_worse_than
     if before is None and not limits:
         raise click.UsageError("one run alone is compared with nothing: give a second one, --max-ntvd or both")
+    if junit is not None and not limits and no_worse_than is None:
+        raise click.UsageError("--junit writes gates: give --max-ntvd, --no-worse-than or both")
     comparison = None if before is None else compare_runs(before, runs[-1], tau=tau)
     gates: list[Gate] = []
     if limits or no_worse_than is not None:
@@ -104,6 +113,10 @@ def command(
         if comparison is not None and no_worse_than is not None:
             scored = read_verified_results(RunFolder(no_worse_than)), after
             gates += no_worse_gates(comparison, scored, no_worse_than, runs[-1], margins)
+    if summary is not None:
+        write_markdown(summary, gates, comparison, allow_inconclusive=allow_inconclusive)
+    if junit is not None:
+        write_junit(junit, gates, allow_inconclusive=allow_inconclusive)
     if as_json:
         _print_json(comparison, gates)
     else:
@@ -111,8 +124,7 @@ def command(
             _print_comparison(comparison, before, runs[-1])
         for gate in gates:
             _print_gate(gate)
-    passed = [gate.held or (allow_inconclusive and gate.verdict == "no growth found") for gate in gates]
-    return 0 if all(passed) else 1
+    return 0 if all(passes(gate, allow_inconclusive) for gate in gates) else 1
 
 
 def _check_margins(no_worse_than: Path | None, margins: dict[str, float], allow_inconclusive: bool) -> None:
@@ -123,10 +135,11 @@ def _check_margins(no_worse_than: Path | None, margins: dict[str, float], allow_
 
 
 def _print_gate(gate: Gate) -> None:
-    place = f"{gate.task} by {gate.dimension}" if gate.dimension else gate.task
+    from vibe_harness.report.gate_files import place_of
+
     verdict = gate.verdict if gate.held else gate.verdict.upper()
     model = f"{gate.model}, not a real model" if gate.simulated else gate.model
-    echo(f"{verdict}: {gate.gate}: {place} in {gate.run} ({model}): {gate.why}")
+    echo(f"{verdict}: {gate.gate}: {place_of(gate)} in {gate.run} ({model}): {gate.why}")
 
 
 def _print_json(comparison: RunComparison | None, gates: Sequence[Gate]) -> None:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vibe_harness.cli.completion import CORPUS
 from vibe_harness.cli.new import new_corpus
 from vibe_harness.cli.output import echo
 from vibe_harness.errors import UserError
 
 if TYPE_CHECKING:
     from vibe_harness.corpora.audio.check import Checked
-    from vibe_harness.corpora.audio.decode import CheckedAudio
     from vibe_harness.corpora.confounds import Confound
     from vibe_harness.corpora.importers.base import LeftOut
     from vibe_harness.corpora.manifest import Corpus
+    from vibe_harness.records import CheckedAudio
 
 
 @click.group(name="corpus")
@@ -67,7 +68,7 @@ def list_corpora() -> None:
 
 
 @command.command(name="show")
-@click.argument("name")
+@click.argument("name", shell_complete=CORPUS)
 @click.option(
     "--figure", type=click.Path(path_type=Path, dir_okay=False), help="Draw the groups into this file, NAME.svg."
 )
@@ -89,7 +90,7 @@ def show_corpus(name: str, figure: Path | None) -> None:
 
 
 @command.command(name="check")
-@click.argument("name")
+@click.argument("name", shell_complete=CORPUS)
 @click.option("--dimension", "dimensions", multiple=True, help="Compare the recordings of these groups only.")
 def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
     """Decode every clip of corpus NAME, a manifest, or a folder of audio: faults, and differences between groups.
@@ -118,7 +119,7 @@ def check_corpus(name: str, dimensions: tuple[str, ...]) -> None:
 
 
 @command.command(name="lexicon")
-@click.argument("name")
+@click.argument("name", shell_complete=CORPUS)
 @click.option("--lexicon", type=click.Path(path_type=Path), help="Another word list than the one that comes along.")
 def show_lexicon(name: str, lexicon: Path | None) -> None:
     """Which sentences of corpus NAME (or of a manifest) hold a word on gender, age or race, and which word."""
@@ -177,7 +178,7 @@ def _checked(name: str, dimensions: Sequence[str] = ()) -> tuple[Corpus, Sequenc
 
 
 def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
-    from vibe_harness.corpora.audio.decode import CheckedAudio
+    from vibe_harness.records import CheckedAudio
 
     return {clip.file: result for clip, result in checked if isinstance(result, CheckedAudio)}
 
@@ -185,7 +186,7 @@ def _good(checked: Sequence[Checked]) -> dict[str, CheckedAudio]:
 def _print_faults(corpus: Corpus, checked: Sequence[Checked]) -> int:
     """Print the clips that cannot be used; returns their number."""
     from vibe_harness.corpora.audio.check import describe_faults
-    from vibe_harness.corpora.audio.decode import CheckedAudio
+    from vibe_harness.records import CheckedAudio
 
     told = describe_faults(corpus, checked, most=len(checked))
     if told:
@@ -270,4 +271,4 @@ def _print_confounds(compared: Sequence[Confound]) -> None:
 def _print_warnings(compared: Sequence[Confound]) -> None:
     for one in compared:
         if one.warned:
-            echo(f"warning: {one.sentence()}")
+            echo(f"warning: {one.sentence}")

@@ -14,7 +14,7 @@ from vibe_harness.cli.output import echo, tell
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the pages and files.")
 @click.option("--include-simulated", is_flag=True, help="Show runs of simulated models too.")
 @click.option("--include-published", is_flag=True, help="Show the papers' figures beside, marked as published.")
-@click.option("--figures", is_flag=True, help="Draw each table too, as SVG and PNG.")
+@click.option("--figures", is_flag=True, help="Draw each table too, as PDF and SVG for one and two columns.")
 @click.option("--include-answers", is_flag=True, help="Add the page of each run: single answers, not to be published.")
 def command(runs: tuple[Path, ...], output: Path, **options: bool) -> int:
     """Set the run folders RUNS beside one another: models against tasks, by corpus and dimension.

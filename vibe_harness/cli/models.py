@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from vibe_harness.cli.completion import MODEL
 from vibe_harness.cli.new import new_model
 from vibe_harness.cli.options import parse_model_args
 from vibe_harness.cli.output import echo
@@ -37,7 +38,7 @@ def list_models(include_path: tuple[Path, ...]) -> None:
 
 
 @command.command(name="show")
-@click.argument("name")
+@click.argument("name", shell_complete=MODEL)
 @INCLUDE_PATH
 def show_model(name: str, include_path: tuple[Path, ...]) -> None:
     """The whole card of the model NAME."""
@@ -50,7 +51,7 @@ def show_model(name: str, include_path: tuple[Path, ...]) -> None:
 
 
 @command.command(name="check")
-@click.argument("name")
+@click.argument("name", shell_complete=MODEL)
 @click.option("--model-args", multiple=True, callback=parse_model_args, help="Overrides for the model: name=value,...")
 @click.option("--task", default="advisory", show_default=True, help="The task whose prompt is shown.")
 @INCLUDE_PATH
@@ -60,11 +61,11 @@ def check_model(name: str, model_args: dict[str, Any], task: str, include_path: 
     Loads the model's processor where transformers is installed, but no weights, and says what it could not look at.
     """
     from vibe_harness.backends.preview import preview
-    from vibe_harness.backends.protocol import with_overrides
+    from vibe_harness.backends.protocol import pinned, with_overrides
     from vibe_harness.cards.loading import CardIndex
 
     index = CardIndex(include_path)
-    card = with_overrides(index.model(name), model_args)
+    card = pinned(with_overrides(index.model(name), model_args))
     (asked,) = index.tasks([task])
     longest = (
         "any length" if card.max_seconds is None else f"up to {card.max_seconds:g} s, longer ones: {card.long_clips}"

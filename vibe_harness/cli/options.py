@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from vibe_harness.cli.completion import COMPLETERS
 from vibe_harness.errors import UserError
 from vibe_harness.planning.config import GROUPS, RunOption, option_named, options
 
@@ -28,9 +29,7 @@ class GroupedOption(click.Option):
 
 
 class GroupedCommand(click.Command):
-    """A command whose help shows its options by group, with an example on top."""
-
-    example = ""
+    """A command whose help shows its options by group."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in (*GROUPS, MORE):
@@ -45,6 +44,8 @@ def run_option(name: str, **changes: Any) -> Callable[[Function], Function]:
     """The option of a run of that name, as a decorator. changes: what another verb says otherwise of it."""
     option = option_named(name)
     words: dict[str, Any] = {"help": option.help, "default": option.default, **_typed(option), **changes}
+    if completer := COMPLETERS.get(name):
+        words["shell_complete"] = completer
     names = [option.flag] if option.flag == f"--{name.replace('_', '-')}" else [option.flag, name]
     made = click.option(*names, cls=GroupedOption, **words)
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
+from vibe_harness.cli.completion import CORPUS
 from vibe_harness.cli.options import run_option
 from vibe_harness.cli.output import echo
 
 
 @click.command(name="power")
 @run_option("tasks", help="Tasks, separated by commas.")
-@click.option("--corpus", required=True, help="Corpus: a name, or a manifest.")
+@click.option("--corpus", required=True, help="Corpus: a name, or a manifest.", shell_complete=CORPUS)
 @click.option("--dimension", required=True, help="The column whose groups are to be compared.")
 @click.option("--pilot", type=click.Path(path_type=Path), help="A finished run whose speakers stand for the corpus's.")
 @click.option(

@@ -12,7 +12,7 @@ from vibe_harness.cli.output import echo
 @click.command(name="report")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--output", type=click.Path(path_type=Path), help="Default: report.html in the run folder.")
-@click.option("--figures", type=click.Path(path_type=Path), help="Folder for a figure of each attribute, SVG and PNG.")
+@click.option("--figures", type=click.Path(path_type=Path), help="Folder for a figure of each attribute, PDF and SVG.")
 def command(run: Path, output: Path | None, figures: Path | None) -> None:
     """Write the report of the run folder RUN as one HTML file, and figures for a paper where asked for."""
     from vibe_harness.api import write_report

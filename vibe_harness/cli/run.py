@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from vibe_harness.cli.options import GroupedCommand, read_config, run_options
-from vibe_harness.cli.output import echo
 
 
 @click.command(name="run", cls=GroupedCommand)
@@ -22,14 +21,16 @@ from vibe_harness.cli.output import echo
 )
 @run_options
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--full", is_flag=True, help="Print every figure, as `vibe-harness show` does.")
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be asked and what it may cost, and show the first prompt."
 )
-def command(as_json: bool, dry_run: bool, **options: Any) -> int:
+def command(as_json: bool, full: bool, dry_run: bool, **options: Any) -> int:
     """Ask a model with recordings, read its answers and score how far they shift between groups."""
     from vibe_harness.cli.dry_run import show_dry_run
+    from vibe_harness.cli.run_results import print_results
     from vibe_harness.cli.stopping import UNASKED, kept_words, when_stopped
-    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
+    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json
     from vibe_harness.pipeline.run import run_all
     from vibe_harness.planning.config import RunConfig
     from vibe_harness.planning.prepare import prepare
@@ -52,6 +53,5 @@ def command(as_json: bool, dry_run: bool, **options: Any) -> int:
         print_json([to_json(one) for one in results])
         return exit_code(results)
     for scored, folder in zip(results, folders, strict=True):
-        print_results(scored, folder.path)
-        echo(f"Page: {folder.page}")
+        print_results(scored, folder.path, full=full)
     return exit_code(results)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vibe_harness.cli.options import run_option
-from vibe_harness.cli.output import echo, tell
+from vibe_harness.cli.output import tell
 
 
 @click.command(name="score")
@@ -19,6 +19,7 @@ from vibe_harness.cli.output import echo, tell
 @run_option("permutations", default=None, show_default=False, help="Default: the run's own.")
 @run_option("trust_remote_code")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--full", is_flag=True, help="Print every figure, as `vibe-harness show` does.")
 def command(
     run: Path,
     dimensions: list[str],
@@ -28,10 +29,12 @@ def command(
     permutations: int | None,
     trust_remote_code: bool,
     as_json: bool,
+    full: bool,
 ) -> int:
     """Score the run folder RUN again; the scores replace those in its results.json."""
     from vibe_harness import api
-    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json, print_results
+    from vibe_harness.cli.run_results import print_results
+    from vibe_harness.cli.terminal import TerminalProgress, exit_code, print_json
     from vibe_harness.store.checksums import changed_files
     from vibe_harness.store.results import to_json
     from vibe_harness.store.run_folder import RunFolder
@@ -46,9 +49,7 @@ def command(
     if as_json:
         print_json([to_json(results)])
     else:
-        print_results(results, run)
-        if folder.page.is_file():
-            echo(f"Page: {folder.page}")
+        print_results(results, run, full=full)
     if changed:
         tell(
             f"vibe-harness: changed since it was scored last: {', '.join(changed)}: see `vibe-harness run-check {run}`"

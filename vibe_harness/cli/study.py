@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vibe_harness.cli.options import parse_model_args
+from vibe_harness.cli.options import parse_model_args, run_option
 from vibe_harness.cli.output import echo
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ def _shard(context: click.Context, parameter: click.Parameter, value: str | None
 @click.argument("study", type=click.Path(path_type=Path))
 @click.option("--shard", callback=_shard, help="Run this part only: 3/8 is the third of eight.")
 @click.option("--status", is_flag=True, help="Show what is done, running, failed and left; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be asked, what it may cost and how long it takes.")
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="With --dry-run: answers a second, for the minutes.",
+)
 @click.option(
     "--merge",
     multiple=True,
@@ -41,6 +49,8 @@ def _shard(context: click.Context, parameter: click.Parameter, value: str | None
     "--executor-args", multiple=True, callback=parse_model_args, help="For ray: workers=8,gpus=1,address=auto"
 )
 @click.option("--trust-remote-code", is_flag=True, help="Run Python code that a card names: a metric's, a model's.")
+@run_option("same_model")
+@click.option("--allow-serve", is_flag=True, help="Run the command by which a card starts its own server.")
 @click.option("--include-simulated", is_flag=True, help="Show simulated models on the leaderboard too.")
 @click.option("--output-path", type=click.Path(path_type=Path), help="Default: runs/NAME, NAME being the study's.")
 @click.option("--json", "as_json", is_flag=True, help="Print the state of each cell as JSON.")
@@ -48,10 +58,14 @@ def command(
     study: Path,
     shard: tuple[int, int],
     status: bool,
+    dry_run: bool,
+    speed: float,
     merge: tuple[Path, ...],
     executor: str,
     executor_args: Mapping[str, Any],
     trust_remote_code: bool,
+    same_model: bool,
+    allow_serve: bool,
     include_simulated: bool,
     output_path: Path | None,
     as_json: bool,
@@ -63,7 +77,9 @@ def command(
     Exits with 0 where all of it (or of the shard) is done and reliable, else with 1.
     """
     from vibe_harness.cli.stopping import kept_words, when_stopped
+    from vibe_harness.cli.study_dry_run import show_study_estimate
     from vibe_harness.cli.terminal import TerminalProgress, print_json
+    from vibe_harness.studies.estimating import estimate_study
     from vibe_harness.studies.study import cells_of, progress_of, read_study, shard_of
     from vibe_harness.studies.study_folder import StudyFolder, run_cells
 
@@ -72,6 +88,10 @@ def command(
     kept = StudyFolder(output, asked)
     cells = cells_of(asked, output)
     own = shard_of(cells, *shard) if shard != (1, 1) else cells
+    if dry_run:
+        estimates = estimate_study(own, TerminalProgress(), trust_remote_code=trust_remote_code)
+        show_study_estimate(estimates, speed, as_json)
+        return 0
     for other in merge:
         copied, here = kept.merge(other)
         if not as_json:
@@ -81,6 +101,8 @@ def command(
             run_cells(
                 own, kept, TerminalProgress(),
                 executor=executor, executor_args=executor_args, trust_remote_code=trust_remote_code,
+                same_model=same_model,
+                allow_serve=allow_serve,
             )  # fmt: skip
     failures = kept.failures()
     found = [progress_of(cell, failures) for cell in own]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from vibe_harness.cli.completion import TASK
 from vibe_harness.cli.new import new_task
 from vibe_harness.cli.output import echo
 from vibe_harness.errors import UserError
@@ -60,7 +61,7 @@ def list_tasks(include_path: tuple[Path, ...], dimension: str | None, corpus: st
 
 
 @command.command(name="show")
-@click.argument("name")
+@click.argument("name", shell_complete=TASK)
 @INCLUDE_PATH
 def show_task(name: str, include_path: tuple[Path, ...]) -> None:
     """The whole task NAME: its prompts rendered, and what each attribute may hold."""
@@ -87,7 +88,7 @@ def show_task(name: str, include_path: tuple[Path, ...]) -> None:
 
 
 @command.command(name="check")
-@click.argument("cards", nargs=-1, required=True, metavar="TASK...")
+@click.argument("cards", nargs=-1, required=True, metavar="TASK...", shell_complete=TASK)
 @INCLUDE_PATH
 @click.option("--trust-remote-code", is_flag=True, help="Run the Python code of a metric that a card names.")
 @click.option("--json", "as_json", is_flag=True, help="Print for programs.")
@@ -117,7 +118,9 @@ def _show_checked(checked: CheckedTask) -> None:
         for finding in checked.findings:
             echo(f"  {finding}")
         return
-    echo(f"{checked.card}: nothing to mend")
+    echo(f"{checked.card}: nothing to mend. Tried:")
+    for what in checked.tried:
+        echo(f"  {what}")
     for variant, prompt in checked.prompts.items():
         echo(f"\nprompt '{variant}':\n{prompt}\n")
 

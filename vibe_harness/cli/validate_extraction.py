@@ -11,7 +11,7 @@ import click
 
 from vibe_harness.cli.options import split_commas
 from vibe_harness.cli.output import echo, tell
-from vibe_harness.errors import UserError
+from vibe_harness.errors import write_failed
 
 if TYPE_CHECKING:
     from vibe_harness.validation.results import AgreementRate, Validation
@@ -93,7 +93,7 @@ def _doorway(path: Path, url: str) -> Iterator[Path]:
         path.touch(mode=0o600, exist_ok=False)
         path.write_text(leads, encoding="utf-8")
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}") from None
+        raise write_failed(f"{path}: cannot be written", error) from None
     try:
         yield path
     finally:

@@ -1,32 +1,60 @@
-"""Do the groups differ in their recordings rather than in their voices? A model may answer to the channel."""
+"""Do the groups differ in how they were recorded, or in what they say, rather than in their voices? A model may answer
+to that."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict
 
-from vibe_harness.corpora.audio.decode import CheckedAudio
+from vibe_harness.corpora.clip_columns import ClipColumn, columns_of
 from vibe_harness.corpora.sampling import groups_of
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
+from vibe_harness.stats.adjust import ALPHA, adjusted
+from vibe_harness.stats.group_differences import Units, mean_difference_p, share_difference
 
-# A difference is warned of from a medium effect (Cohen 1988) when chance alone gives one like it less than once in
-# twenty, and from a very large one in any case: few speakers never reach significance.
-MEDIUM, VERY_LARGE = {"d": 0.5, "V": 0.3}, {"d": 2.5, "V": 0.8}
-ALPHA = 0.05
+# A difference is warned of from a medium effect on (Cohen 1988: d 0.5) where p, adjusted over what is compared, is
+# under 0.05; and from a very large one in any case, since few speakers never reach significance. A difference of shares
+# counts by what it has over its mean under permutation: 10 of 100 clips, or half of them.
+MEDIUM, VERY_LARGE = {"d": 0.5, "TVD": 0.1}, {"d": 2.5, "TVD": 0.5}
+About = Literal["recording", "content", "speaker"]
 FEWEST = 2  # speakers of a group that is compared: with one, the group and the person cannot be told apart
+INAUDIBLE_DB = (
+    -80.0
+)  # a noise floor under this is of the file's making (16 bits reach -98 dB), and is no louder or softer
+HEARD_HZ = (
+    8_000.0  # what a model that takes 16 kHz hears; above it, bandwidth goes with the voice as much as with the file
+)
+MOST_SHOWN = 4  # values named for a group, those in which the groups differ most
+SEED = 0
 
-QUANTITIES: Mapping[str, Callable[[CheckedAudio], float]] = {
-    "duration, s": lambda audio: audio.duration_s,
-    "loudness, dBFS": lambda audio: audio.level_db,
-    "clipped, % of samples": lambda audio: 100 * audio.clipped,
-    "pauses, % of frames": lambda audio: 100 * audio.pauses,
-}
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that is measured in each clip."""
+
+    name: str
+    of: Callable[[CheckedAudio], float]
+    least: float
+    """The smallest difference of two means that is warned of without significance: what is smaller is no news, though
+    its spread be smaller yet."""
+
+
+QUANTITIES = (
+    Quantity("duration, s", lambda audio: audio.duration_s, 0.1),
+    Quantity("loudness, dBFS", lambda audio: audio.level_db, 1.0),
+    Quantity("noise floor, dBFS", lambda audio: max(audio.noise_db, INAUDIBLE_DB), 3.0),
+    Quantity("bandwidth, kHz", lambda audio: min(audio.bandwidth_hz, HEARD_HZ) / 1000, 0.5),
+    Quantity("clipped, % of samples", lambda audio: 100 * audio.clipped, 0.1),
+    Quantity("pauses, % of frames", lambda audio: 100 * audio.pauses, 5.0),
+)
 QUALITIES: Mapping[str, Callable[[CheckedAudio], str]] = {
     "sample rate": lambda audio: f"{audio.rate} Hz",
     "codec": lambda audio: f"{audio.format}/{audio.subtype}",
@@ -36,23 +64,35 @@ QUALITIES: Mapping[str, Callable[[CheckedAudio], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Confound:
-    """One property of the recordings, compared between the groups of a dimension, a speaker counting once."""
+    """One property of the recordings, or of what is said in them, compared between the groups of a dimension."""
+
+    __pydantic_config__ = ConfigDict(use_attribute_docstrings=True)  # the words below each field stand in schemas
 
     dimension: str
+    """What the groups are groups of: gender, accent."""
     feature: str
-    by_group: Mapping[str, str]  # group -> mean over its speakers, or the values of its speakers with their shares
-    measure: str  # "d": largest difference of two groups' means in pooled standard deviations; "V": Cramér's V
-    effect: float | None  # None where speakers of one group are all alike, so that there is no deviation to count in
-    between: str  # which groups differ most
-    p_value: float | None  # Kruskal-Wallis over speakers, or chi-squared; None where nothing could be compared
-    warned: bool
+    """The property: "loudness, dBFS", "sample rate", or the name of a column of the manifest."""
+    about: About
+    """What it is a property of: the recordings, what is said or done in them, or the speakers."""
+    by_group: Mapping[str, str]
+    """Group -> mean over its speakers, or the values in which the groups differ most, with their shares."""
+    measure: Literal["d", "TVD"]
+    """"d": largest difference of two groups' means in pooled standard deviations; "TVD": the largest total variation
+    distance between a group and the mean of the others, 1 where they have no value in common."""
+    effect: float | None
+    """null where speakers of one group are all alike, so that there is no deviation to count in."""
+    between: str
+    """Which groups differ most."""
+    p_value: float | None
+    """With speakers as units: Kruskal-Wallis for numbers, a permutation test for shares and within speakers. Adjusted
+    over the properties of the dimension (Benjamini and Hochberg). null where nothing could be compared."""
+    sentence: str = ""
+    """The difference in words, where it is large enough to be warned of; empty otherwise."""
 
-    def sentence(self) -> str:
-        """The warning in words."""
-        return (
-            f"{self.dimension} groups differ in {self.feature.partition(',')[0]} ({self.groups()}; {self.size()}, "
-            f"p = {self.p_value:.3f}): a model may answer to the recording and not to the voice"
-        )
+    @property
+    def warned(self) -> bool:
+        """Whether the groups differ so far that a model may answer to this property."""
+        return bool(self.sentence)
 
     def groups(self) -> str:
         """Each group with its value."""
@@ -69,66 +109,169 @@ class Confound:
         return "" if self.p_value is None else f"{self.p_value:.3f}"
 
 
-def confounds(clips: Sequence[Clip], audio: Mapping[str, CheckedAudio], dimension: str) -> list[Confound]:
-    """Each property of the recordings compared between the groups of a dimension. audio: Clip.file -> its check.
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A property that was compared. large, medium: whether its difference is, significance aside. constant: it is the
+    same in all clips, so that there is nothing to test."""
 
-    A group of fewer than FEWEST speakers is shown, and not compared.
+    confound: Confound
+    large: bool = False
+    medium: bool = False
+    constant: bool = False
+
+
+def confounds(
+    clips: Sequence[Clip], audio: Mapping[str, CheckedAudio], dimension: str, evened: Collection[str] = ()
+) -> list[Confound]:
+    """Each property of the recordings, and of what is said in them, compared between the groups of a dimension.
+
+    audio: Clip.file -> what was measured; empty where nothing was, so that only the content is compared. evened:
+    columns that scores are standardised over, and that are not compared. A group of fewer than FEWEST speakers is
+    shown, and not compared. Where speakers stand in several groups, they are exchanged within speakers.
 
     Raises UserError where the corpus lacks the dimension.
     """
-    speakers: dict[str, list[list[CheckedAudio]]] = {}
-    for group, members in sorted(groups_of(clips, dimension).items()):
-        own: dict[str, list[CheckedAudio]] = defaultdict(list)
-        for clip in members:
-            own[clip.speaker].append(audio[clip.file])
-        speakers[group] = list(own.values())
+    groups = groups_of(clips, dimension)
+    members = [clip for own in groups.values() for clip in own]
+    table = _Table(dimension, groups)
     found = []
-    for feature, quantity in QUANTITIES.items():
-        means = {g: np.array([np.mean([quantity(a) for a in one]) for one in ones]) for g, ones in speakers.items()}
-        found.append(_of_quantity(dimension, feature, means))
-    for feature, quality in QUALITIES.items():
-        usual = {g: [_usual(quality(a) for a in one) for one in ones] for g, ones in speakers.items()}
-        found.append(_of_quality(dimension, feature, usual))
+    if audio:
+        for quantity in QUANTITIES:
+            values = np.array([quantity.of(audio[clip.file]) for clip in members])
+            found.append(table.compare_means(quantity.name, "recording", values, quantity.least))
+        for name, quality in QUALITIES.items():
+            found.append(table.compare_shares(name, "recording", [quality(audio[clip.file]) for clip in members]))
+    for column in columns_of(members, dimension, evened):
+        found.append(table.compare_column(column))
+    return _with_sentences(found)
+
+
+class _Table:
+    """The clips of a dimension, by unit: a speaker in a group."""
+
+    def __init__(self, dimension: str, groups: Mapping[str, Sequence[Clip]]) -> None:
+        self.dimension = dimension
+        self.names = sorted(groups)
+        pairs = [(name, clip.speaker) for name, own in groups.items() for clip in own]  # of each clip
+        units = sorted(set(pairs))
+        code = {unit: number for number, unit in enumerate(units)}
+        self.unit = np.array([code[pair] for pair in pairs])  # of each clip
+        number = {name: at for at, name in enumerate(self.names)}
+        self.unit_group = np.array([number[group] for group, _ in units])
+        speakers = [speaker for _, speaker in units]
+        several = len(units) > len(set(speakers))
+        sizes = Counter(self.unit_group.tolist())
+        kept = [number for number in range(len(self.names)) if sizes[number] >= FEWEST]
+        self.compared = np.isin(self.unit_group, kept) if len(kept) > 1 else np.zeros(len(units), dtype=bool)
+        block = np.unique(speakers, return_inverse=True)[1].reshape(-1) if several else 0 * self.unit_group
+        self.block = block.astype(np.int64)
+
+    def _units(self) -> Units:
+        """Those that are compared, their groups numbered anew."""
+        group = np.unique(self.unit_group[self.compared], return_inverse=True)[1].reshape(-1)
+        return Units(group, self.block[self.compared])
+
+    def compare_column(self, column: ClipColumn) -> _Compared:
+        if column.numbers is not None:
+            return self.compare_means(column.name, column.about, column.numbers)
+        return self.compare_shares(column.name, column.about, column.values)
+
+    def compare_means(self, feature: str, about: About, values: NDArray[np.float64], least: float = 0.0) -> _Compared:
+        known = np.isfinite(values)
+        with np.errstate(invalid="ignore"):
+            unit = np.bincount(self.unit[known], values[known], len(self.compared)) / np.bincount(
+                self.unit[known], minlength=len(self.compared)
+            )
+        shown = {}
+        for number, name in enumerate(self.names):
+            own = unit[(self.unit_group == number) & np.isfinite(unit)]
+            shown[name] = f"{own.mean():.3g}" if len(own) else "none"
+        confound = Confound(self.dimension, feature, about, shown, "d", None, "", None)
+        compared = self.compared & np.isfinite(unit)
+        names = [name for number, name in enumerate(self.names) if (compared & (self.unit_group == number)).any()]
+        if len(names) < 2 or compared.sum() <= len(names):
+            return _Compared(confound)
+        units = Units(np.unique(self.unit_group[compared], return_inverse=True)[1].reshape(-1), self.block[compared])
+        values = unit[compared]
+        if units.within:
+            values = values - (np.bincount(units.block, values) / np.maximum(np.bincount(units.block), 1))[units.block]
+        by_group = {name: values[units.group == number] for number, name in enumerate(names)}
+        effect, distance, between = _largest_difference(by_group)
+        p_value = mean_difference_p(units, values, SEED) if units.within else _kruskal(list(by_group.values()))
+        return _Compared(
+            replace(confound, effect=effect, between=between, p_value=p_value),
+            large=(effect is None or effect >= VERY_LARGE["d"]) and distance >= least,
+            medium=effect is None or effect >= MEDIUM["d"],
+            constant=float(np.ptp(unit[compared])) < 1e-12,
+        )
+
+    def compare_shares(self, feature: str, about: About, values: Sequence[str]) -> _Compared:
+        levels, code = np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)
+        weight = 1 / np.bincount(self.unit)[self.unit]
+        sizes = np.bincount(self.unit_group, minlength=len(self.names))
+        cells = np.zeros((len(self.names), len(levels)))
+        np.add.at(cells, (self.unit_group[self.unit], code.reshape(-1)), weight)
+        shares = cells / sizes[:, None]
+        shown = _shown(self.names, levels.tolist(), shares)
+        confound = Confound(self.dimension, feature, about, shown, "TVD", None, "", None)
+        if not self.compared.any():
+            return _Compared(confound)
+        clips = self.compared[self.unit]
+        unit = np.unique(self.unit[clips], return_inverse=True)[1].reshape(-1)
+        value = np.unique(code.reshape(-1)[clips], return_inverse=True)[1].reshape(-1)
+        found = share_difference(self._units(), unit, value, SEED)
+        return _Compared(
+            replace(confound, effect=found.distance, p_value=found.p_value),
+            large=found.distance - found.by_chance >= VERY_LARGE["TVD"],
+            medium=found.distance - found.by_chance >= MEDIUM["TVD"],
+            constant=len(levels) == 1,
+        )
+
+
+def _shown(names: Sequence[str], levels: Sequence[str], shares: NDArray[np.float64]) -> dict[str, str]:
+    """Of each group the shares of the values in which the groups differ most; all alike, of the commonest."""
+    spread = shares.max(axis=0) - shares.min(axis=0)
+    chosen = np.lexsort((-shares.mean(axis=0), -spread.round(9)))[:MOST_SHOWN]
+    shown = {}
+    for name, own in zip(names, shares, strict=True):
+        told = sorted(((float(own[at]), levels[at]) for at in chosen if own[at] > 0), key=lambda one: -one[0])
+        rest = 1 - sum(share for share, _ in told)
+        words = [f"{level[:30]} {share:.0%}" for share, level in told] + (
+            [f"others {rest:.0%}"] if rest > 0.005 else []
+        )
+        shown[name] = ", ".join(words)
+    return shown
+
+
+def _with_sentences(compared: Sequence[_Compared]) -> list[Confound]:
+    """The properties with adjusted p-values, and a sentence for each that the groups differ in."""
+    p_values = adjusted([None if one.constant else one.confound.p_value for one in compared], [None] * len(compared))
+    found = []
+    for one, p_value in zip(compared, p_values, strict=True):
+        confound = one.confound if one.constant else replace(one.confound, p_value=p_value)
+        if one.large or (one.medium and p_value is not None and p_value < ALPHA):
+            confound = replace(confound, sentence=_sentence(confound))
+        found.append(confound)
     return found
 
 
-def _of_quantity(dimension: str, feature: str, means: Mapping[str, NDArray[np.float64]]) -> Confound:
-    effect, between, p_value = None, "", None
-    compared = {group: values for group, values in means.items() if len(values) >= FEWEST}
-    if len(compared) > 1:
-        effect, between = _largest_difference(compared)
-        p_value = _kruskal(list(compared.values()))
-    shown = {group: f"{values.mean():.3g}" for group, values in means.items()}
-    return Confound(dimension, feature, shown, "d", effect, between, p_value, _warned("d", effect, p_value))
+def _sentence(one: Confound) -> str:
+    follows = {
+        "recording": "a model may answer to the recording and not to the voice",
+        "content": "a model may answer to that and not to the voice",
+        "speaker": "the score may be of either",
+    }
+    return (
+        f"{one.dimension} groups differ in {one.feature.partition(',')[0]} ({one.groups()}; {one.size()}, adjusted p "
+        f"{one.p_value:.2g}): {follows[one.about]}"
+    )
 
 
-def _of_quality(dimension: str, feature: str, usual: Mapping[str, Sequence[str]]) -> Confound:
-    shown = {}
-    for group, values in usual.items():
-        counts = Counter(values).most_common()
-        shown[group] = ", ".join(f"{value} {count / len(values):.0%}" for value, count in counts[:3])
-    effect, p_value = None, None
-    compared = {group: values for group, values in usual.items() if len(values) >= FEWEST}
-    if len(compared) > 1:
-        effect, p_value = _cramers_v(compared)
-    return Confound(dimension, feature, shown, "V", effect, "", p_value, _warned("V", effect, p_value))
+def _largest_difference(means: Mapping[str, NDArray[np.float64]]) -> tuple[float | None, float, str]:
+    """Largest difference of two groups' means over the pooled standard deviation within all groups, that difference
+    itself, and which two.
 
-
-def _warned(measure: str, effect: float | None, p_value: float | None) -> bool:
-    if effect is None:
-        return p_value is not None and p_value < ALPHA
-    return effect >= VERY_LARGE[measure] or (effect >= MEDIUM[measure] and p_value is not None and p_value < ALPHA)
-
-
-def _usual(values: object) -> str:
-    counts: Counter[str] = Counter(values)  # type: ignore[call-overload]
-    return max(sorted(counts), key=counts.__getitem__)
-
-
-def _largest_difference(means: Mapping[str, NDArray[np.float64]]) -> tuple[float | None, str]:
-    """Largest |difference| of two groups' means over the pooled standard deviation within all groups, and which two.
-
-    None where there is a difference and no deviation.
+    The first is None where there is a difference and no deviation.
     """
     spare = sum(len(values) - 1 for values in means.values())
     within = sum(float(((values - values.mean()) ** 2).sum()) for values in means.values())
@@ -136,8 +279,8 @@ def _largest_difference(means: Mapping[str, NDArray[np.float64]]) -> tuple[float
     pair = max(distances, key=distances.__getitem__)
     distance, deviation = distances[pair], math.sqrt(within / spare)
     if distance < 1e-9:
-        return 0.0, ""
-    return distance / deviation if deviation > 1e-12 else None, " and ".join(pair)
+        return 0.0, 0.0, ""
+    return distance / deviation if deviation > 1e-12 else None, distance, " and ".join(pair)
 
 
 def _kruskal(samples: Sequence[NDArray[np.float64]]) -> float:
@@ -146,19 +289,3 @@ def _kruskal(samples: Sequence[NDArray[np.float64]]) -> float:
     if len(samples) < 2 or np.ptp(np.concatenate(samples)) < 1e-12:
         return 1.0
     return float(kruskal(*samples).pvalue)
-
-
-def _cramers_v(usual: Mapping[str, Sequence[str]]) -> tuple[float, float]:
-    """Cramér's V with the bias correction of Bergsma (2013), and the p-value of the chi-squared test."""
-    from scipy.stats import chi2_contingency
-
-    values = sorted({value for ones in usual.values() for value in ones})
-    table = np.array([[list(ones).count(value) for value in values] for ones in usual.values()])
-    rows, columns = table.shape
-    if rows < 2 or columns < 2:
-        return 0.0, 1.0
-    total = int(table.sum())
-    tested = chi2_contingency(table, correction=False)
-    phi2 = max(0.0, tested.statistic / total - (rows - 1) * (columns - 1) / (total - 1))
-    smaller = min(rows - (rows - 1) ** 2 / (total - 1), columns - (columns - 1) ** 2 / (total - 1)) - 1
-    return min(1.0, math.sqrt(phi2 / smaller)) if smaller > 0 else 0.0, float(tested.pvalue)

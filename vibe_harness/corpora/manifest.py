@@ -19,10 +19,10 @@ from vibe_harness.registry import did_you_mean
 
 REQUIRED = ("file", "speaker")
 # Columns that describe the clip or the corpus. Every other column is a group or a stratum.
-KNOWN = frozenset(
-    {*REQUIRED, "id", "text", "licence", "synthetic", "corpus"}
-    | {"duration_s", "sample_rate", "channels", "format", "subtype", "sha256", "level_db", "clipped", "pauses"}
-)
+KNOWN = frozenset((
+    *REQUIRED, "id", "text", "licence", "synthetic", "corpus", "duration_s", "sample_rate", "channels", "format",
+    "subtype", "sha256", "level_db", "clipped", "pauses", "noise_db", "bandwidth_hz",
+))  # fmt: skip
 METADATA = "vibe_harness"  # key in the Parquet metadata of a prepared corpus: what its card says beyond the rows
 
 

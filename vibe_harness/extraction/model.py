@@ -110,7 +110,7 @@ class ModelExtractor:
             if answer.request not in asked:
                 raise EngineError(f"the extractor '{self._card.model}' answered an unknown request, {answer.request}")
             one = asked.pop(answer.request)
-            read = _read(one, answer)
+            read = replace(_read(one, answer), served_model=answer.served_model)
             if not self._constrained and one.first is None and _is_unread(read):
                 again.append(replace(one, first=read))
             else:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vibe_harness.backends.guards import Budget
-from vibe_harness.backends.protocol import Opener, check_options, open_backend
+from vibe_harness.backends.protocol import Opener, check_options, open_backend, pinned
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import UserError
@@ -54,4 +54,4 @@ def find_extractor(name: str, index: CardIndex) -> ModelCard | None:
             "Name a text model, or write a card with audio: false"
         )
     check_options(card)
-    return card
+    return pinned(card)

@@ -12,12 +12,12 @@ from vibe_harness.cards.offered_options import correct_option, needed_columns, r
 from vibe_harness.cards.schema import ChoicePart
 from vibe_harness.cards.spelling import fold
 from vibe_harness.corpora.audio.check_files import check_files
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, Links, check_file
 from vibe_harness.errors import UserError
 from vibe_harness.kinds.choice_prompts import spoken_seconds
 from vibe_harness.progress import Progress
-from vibe_harness.records import CheckedClip, CheckedPart, Clip
+from vibe_harness.records import CheckedAudio, CheckedClip, CheckedPart, Clip
 from vibe_harness.registry import did_you_mean
 
 

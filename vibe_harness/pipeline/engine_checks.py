@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 
 from vibe_harness.backends.guards import batch_differences
-from vibe_harness.backends.hearing_check import check_hearing
+from vibe_harness.backends.hearing_check import PROMPT, check_hearing
 from vibe_harness.backends.protocol import Backend
-from vibe_harness.corpora.audio.decode import read_audio
+from vibe_harness.cards.digest import digest
+from vibe_harness.pipeline.hearing_clips import hearing_clips
 from vibe_harness.planning.plan import Plan
 from vibe_harness.store.engines import (
     BATCH_CHECK,
@@ -16,26 +16,27 @@ from vibe_harness.store.engines import (
     BatchDifference,
     append_engine,
     batch_checks,
-    hearing_answers,
+    passed_hearing_check,
 )
 from vibe_harness.store.responses import FinalResponses
 from vibe_harness.store.run_folder import RunFolder
 
 
 def check_hearing_once(plan: Plan, backend: Backend, folder: RunFolder) -> None:
-    """Ask the model what is said in up to three clips and in silence, and record its answers in the run folder.
+    """Ask the model what is said in some clips and in silence, and record its answers in the run folder.
 
-    Raises EngineError if all answers are the same. The check is skipped if it was done before in this run, if no audio
-    is played, and for the simulated model, which detects pitch and timbre but no words.
+    Raises EngineError if it does not pass: see `check_hearing`. The check is skipped if this engine passed it in this
+    run, if no audio is played, and for the simulated model, which detects pitch and timbre but no words.
     """
-    asked = plan.modality != "transcript" and plan.model.backend != "simulated"
-    if not asked or hearing_answers(folder.engines) is not None:
+    if plan.modality == "transcript" or plan.model.backend == "simulated":
         return
-    by_words = {clip.clip.sentence_id or clip.clip.text or clip.clip.id: clip for clip in plan.clips}
-    different = list(by_words.values())[:3] if len(by_words) > 1 else list(plan.clips[:3])
-    clips = [(clip.clip.id, partial(read_audio, clip.path, plan.model.sample_rate)) for clip in different]
-    result = check_hearing(backend, plan.model, clips)
-    append_engine(folder.engines, HEARING_CHECK, {"answers": result.answers})
+    question = plan.model.model_dump()["hearing_check"] or PROMPT
+    checked = digest([dict(backend.describe()), plan.model.identity(), question])
+    before = passed_hearing_check(folder.engines)
+    if before is not None and before.checked == checked:
+        return
+    result = check_hearing(backend, plan.model, hearing_clips(plan))
+    append_engine(folder.engines, HEARING_CHECK, {**asdict(result), "checked": checked})
 
 
 def batch_checked(folder: RunFolder) -> int:

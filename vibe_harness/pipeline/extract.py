@@ -40,12 +40,14 @@ def extract(
     path: Path,
     tick: Tick,
     failed: Container[str] = (),
+    served: str | None = None,
 ) -> None:
     """Extract the attributes of the responses, and store each extraction as it arrives.
 
     task_of: returns the task of a response, bound to its request. failed: keys of extractions that failed in an earlier
-    start. Raises EngineError if the extractor returns an extraction that was not requested, or twice, or omits one,
-    and if many calls in a row fail.
+    start. served: name of the model that made the extractions stored so far. Raises EngineError if the extractor
+    returns an extraction that was not requested, or twice, or omits one, if another model answers than before, and if
+    many calls in a row fail.
     """
     waiting: dict[str, str] = {}  # request -> key
     guard = FailureGuard()
@@ -60,6 +62,13 @@ def extract(
             key = waiting.pop(extraction.request, None)
             if key is None:
                 raise EngineError(f"the extractor read response {extraction.request} twice, or without being asked")
+            served = served or extraction.served_model
+            if extraction.served_model not in (None, served):
+                raise EngineError(
+                    f"the extractor's server gave its model the name '{served}' before and gives it the name "
+                    f"'{extraction.served_model}' now: readings of two models are never put together. --fresh starts a "
+                    "new run beside this one"
+                )
             stored = StoredExtraction.of(key, extraction, time.time())
             journal.append(stored.fields())
             tick(1)

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from vibe_harness.backends.guards import Budget, Spent
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.cards.loading import Task
-from vibe_harness.errors import EngineError
+from vibe_harness.errors import EngineError, UserError
 from vibe_harness.extraction.opening import extractor_identity, open_extractor
 from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.kinds.base import kind_of
@@ -22,12 +22,13 @@ from vibe_harness.pipeline.engine_checks import batch_checked, check_batch, chec
 from vibe_harness.pipeline.extract import extract, pending_extractions
 from vibe_harness.pipeline.generate import generate
 from vibe_harness.pipeline.observe import write_observations
+from vibe_harness.pipeline.reuse import check_addresses, check_checkpoint, find_reuse, reuse_line
 from vibe_harness.planning.plan import request_table
 from vibe_harness.planning.prepare import PreparedRun, record_of, settings_of
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import score_run
 from vibe_harness.store.engines import append_engine
-from vibe_harness.store.extractions import ExtractionKeys, completed_keys
+from vibe_harness.store.extractions import ExtractionKeys, completed_extractions
 from vibe_harness.store.journal import drop_torn_tail
 from vibe_harness.store.request_ids import RequestTable
 from vibe_harness.store.responses import FinalResponses, StoredResponse
@@ -116,7 +117,13 @@ def open_run(prepared: PreparedRun, spent: Spent | None = None) -> Iterator[Acti
         for journal in (folder.engines, folder.transcriptions, folder.responses, folder.extractions):
             drop_torn_tail(journal)
         with requests_written(folder.requests, prepared.plan.requests()) as planned:
-            folder.claim(prepared.identity, record_of(prepared, planned.digest))
+            if config.fresh and not folder.is_blank():
+                raise UserError(
+                    f"{folder.path}: another process has begun this run meanwhile: leave --fresh out to go on with it, "
+                    "or type the same again to start another"
+                )
+            folder.claim(prepared.identity, record_of(prepared, planned.digest), fresh=config.fresh)
+        check_addresses(prepared, folder)
         write_clips(folder.clips, prepared.plan.clips)
         try:
             yield ActiveRun(prepared, folder, planned, FinalResponses(folder.responses, planned), budget)
@@ -134,9 +141,11 @@ def run_generation(active: ActiveRun, models: EngineCache[Backend], progress: Pr
     prepared, folder, finals = active.prepared, active.folder, active.finals
     plan, unchecked = prepared.plan, prepared.config.check_batch_invariance
     answered_before = len(finals.answered)
+    progress.note(reuse_line(prepared, find_reuse(len(active.planned), finals, folder)))
     if answered_before == len(active.planned) and batch_checked(folder) >= unchecked:
         return  # the engine need not start
     with models.opened(plan.model, partial(_started, prepared, progress, tasks)) as opened:
+        check_checkpoint(prepared, folder, opened.describe().get("checkpoint"))
         if prepared.config.hearing_check:
             check_hearing_once(plan, opened, folder)
         append_engine(folder.engines, "model", opened.describe())
@@ -186,14 +195,15 @@ def run_extraction(
         return kind_of(task.card).bind(task, stored.variant, clips[stored.clip])
 
     with progress.stage(f"extracting with {prepared.extractor}", finals.readable) as tick:
-        done, failed = completed_keys(folder.extractions)
-        pending = pending_extractions(finals, done, keys, tick)
+        done = completed_extractions(folder.extractions)
+        pending = pending_extractions(finals, done.keys, keys, tick)
         first = next(pending, None)
         if first is not None:  # otherwise the extractor need not start
             open_it = partial(open_extractor, prepared.extractor, prepared.index, tasks, prepared.opener, active.budget)
             with extractors.opened(prepared.extractor, open_it) as extractor:
                 append_engine(folder.engines, "extractor", extractor.describe())
-                extract(chain([first], pending), task_of, extractor, folder.extractions, tick, failed)
+                unread = chain([first], pending)
+                extract(unread, task_of, extractor, folder.extractions, tick, done.failed, done.served_model)
     write_observations(folder, clips, finals, keys, own)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from vibe_harness.errors import UserError, check_number
 from vibe_harness.modality import Modality
 from vibe_harness.progress import Progress
-from vibe_harness.records import AnswerBy
+from vibe_harness.records import AnswerBy, LongClips
 from vibe_harness.registry import did_you_mean
 
 Kind = Literal["text", "texts", "path", "paths", "mapping", "choice", "flag", "integer", "number"]
@@ -104,6 +104,16 @@ class RunConfig:
         "Published tests to show beside the default: version-1 (utterances), version-2 (speakers, no strata).",
         SCORED, default=(),
     )  # fmt: skip
+    accept_served_model: Sequence[str] = _option(
+        "Go on where a server answers with this model instead of the card's; the results say so.",
+        LIMITS, default=(), metavar="NAME", study=False,
+    )  # fmt: skip
+    long_clips: LongClips | None = _option(
+        "What is done with clips longer than the model takes, over what its card says.", LIMITS
+    )
+    max_seconds: float | None = _option(
+        "Clips longer than this are long ones, for models that take longer ones too.", LIMITS, above=0.0
+    )
     skip_bad_clips: bool = _option("Leave out clips that cannot be used, and say so.", LIMITS, default=False)
     hearing_check: bool = _option(
         "Do not ask the model what was said before the run; recorded in the results.",
@@ -124,9 +134,20 @@ class RunConfig:
     trust_remote_code: bool = _option(
         "Run Python code that a card names: a metric's, a model's.", PLACES, default=False, study=False
     )
+    allow_serve: bool = _option(
+        "Run the command by which a card starts its own server.", PLACES, default=False, study=False
+    )
     include_path: Sequence[str | Path] = _option(
         "Folder with your own tasks/, models/ and templates/.", PLACES, default=()
     )
+    fresh: bool = _option(
+        "Ask all anew, in a run folder beside the last one; the same command without it then goes on with that.",
+        PLACES, default=False, study=False,
+    )  # fmt: skip
+    same_model: bool = _option(
+        "A server at another address has the same model as before: keep the answers of an unpinned revision.",
+        PLACES, default=False, study=False,
+    )  # fmt: skip
     output_path: str | Path | None = _option("Run folder. Default: one below runs/.", PLACES, study=False)
     label: str | None = field(default=None, compare=False)
     """From a study: what it calls the model, which a leaderboard then shows."""
@@ -209,6 +230,8 @@ def _kind_of(annotation: Any) -> tuple[Kind, tuple[str, ...]]:
     if get_origin(annotation) is Mapping or annotation == Mapping[str, Any]:
         return "mapping", ()
     members = set(get_args(annotation)) - {type(None)} or {annotation}
+    if len(members) == 1 and get_origin(only := next(iter(members))) is Literal:
+        return "choice", get_args(only)
     if get_origin(annotation) is not None and annotation == Sequence[str]:
         return "texts", ()
     if annotation == Sequence[str | Path]:

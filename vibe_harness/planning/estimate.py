@@ -27,9 +27,12 @@ class Estimate:
     currency: str | None
 
 
-def estimate_model(plan: Plan, done: RequestSet) -> Estimate:
+def estimate_model(plan: Plan, done: RequestSet | frozenset[str]) -> Estimate:
     """Estimate the requests to the model of a plan, without those in `done`."""
-    clips = {checked.clip.id: checked.seconds for checked in plan.clips}
+    longest = plan.model.max_seconds if plan.model.long_clips == "truncate" else None
+    clips = {
+        checked.clip.id: checked.seconds if longest is None else min(checked.seconds, longest) for checked in plan.clips
+    }  # as they are sent
     requests, letters, output, seconds, words = 0, 0, 0, 0.0, 0.0
     for request in plan.requests():
         if request.id in done:

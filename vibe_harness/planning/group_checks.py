@@ -17,6 +17,7 @@ from vibe_harness.metrics.metric import strata_for
 from vibe_harness.records import Clip, group_in, parts_of
 
 SHOWN = 20  # names in a message; the rest is counted
+MISSING = 0.05  # share of clips that may stand at levels of a stratum that one group alone has
 
 
 def without_small_groups(
@@ -54,7 +55,7 @@ def check_groups(corpus: Corpus, tasks: Sequence[Task], dimensions: Sequence[str
     So it is without a dimension, and as `groups_of` and `check_group_names` say. For tasks with free answers it is so
     too with one group, with groups of a single speaker, where some speakers stand in two groups and others in one,
     where a speaker stands in two strata within which speakers are permuted, and where a declared stratum goes with the
-    groups.
+    groups or has levels that one group alone has.
     """
     if not dimensions:
         meant = dict.fromkeys(name for task in tasks for name in task.card.dimensions)
@@ -110,7 +111,7 @@ def _check_shift(corpus: Corpus, dimension: str, groups: dict[str, list[Clip]], 
         _check_speakers(corpus, dimension, groups)
         if within and (apart := unbridged(_groups_by_speaker(groups).items())):
             raise UserError(f"--dimension {dimension}: {apart}")
-    for column in corpus.strata:
+    for column in dict.fromkeys([*corpus.strata, *(() if within else strata)]):
         if column not in parts_of(dimension):
             with faults.at():
                 _check_stratum(corpus, dimension, column)
@@ -153,14 +154,34 @@ def _check_one_group_a_speaker(corpus: Corpus, column: str, clips: Sequence[Clip
 
 
 def _check_stratum(corpus: Corpus, dimension: str, column: str) -> None:
-    """Raise UserError where each level of a declared stratum stands in one group only, in the whole corpus."""
+    """Raise UserError where levels of a declared stratum stand in one group only, in the whole corpus: all of them, or
+    levels with more than MISSING of the clips.
+
+    Nothing can be compared at such a level. Its clips are left out where strata are evened out, so they would be asked
+    and paid for in vain, or, where speakers are exchanged within the stratum, never exchanged. A take that is missing
+    here or there is no fault of the design; the results then say what was left out.
+    """
     levels = groups_by_level(corpus.clips, dimension, column)
-    if len(levels) > 1 and all(len(groups) == 1 for groups in levels.values()):
-        level, groups = next(iter(levels.items()))
+    alone = {level: next(iter(groups)) for level, groups in levels.items() if len(groups) == 1}
+    if len(levels) < 2 or not alone:
+        return
+    if len(alone) == len(levels):
+        level, group = next(iter(alone.items()))
         raise UserError(
             f"corpus '{corpus.name}': the stratum '{column}' goes with '{dimension}': each of its levels stands in one "
-            f"group only ('{level}' in '{next(iter(groups))}'), so that the two cannot be told apart: record every "
-            f"group at each level, or take '{column}' out of 'strata' and read the score as that of both"
+            f"group only ('{level}' in '{group}'), so that the two cannot be told apart: record every group at each "
+            f"level, or take '{column}' out of the strata and read the score as that of both"
+        )
+    compared = [clip for clip in corpus.clips if column in clip.groups and group_in(clip.groups, dimension)]
+    lost = sum(clip.groups[column] in alone for clip in compared) / len(compared)
+    if lost > MISSING:
+        named = ", ".join(f"'{level}' in '{group}'" for level, group in list(alone.items())[:SHOWN])
+        shared = ", ".join([level for level in levels if level not in alone][:SHOWN])
+        raise UserError(
+            f"corpus '{corpus.name}': levels of the stratum '{column}' stand in one group of '{dimension}' only "
+            f"({named}{'' if len(alone) <= SHOWN else ', ...'}; {lost:.0%} of the clips), where nothing can be "
+            f"compared: record the other groups there, or leave them out with 'select: {{where: {{{column}: "
+            f"[{shared}]}}}}' in the corpus card"
         )
 
 

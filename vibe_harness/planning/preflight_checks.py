@@ -5,19 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from vibe_harness.backends.hearing_check import spoken_answers
 from vibe_harness.backends.protocol import check_likelihoods
 from vibe_harness.cards.loading import Task
 from vibe_harness.cards.schema import ModelCard
+from vibe_harness.cards.spelling import fold
 from vibe_harness.corpora.audio.decode import BadAudio, Fault
+from vibe_harness.corpora.lexicon import load_lexicon, words_found
 from vibe_harness.corpora.manifest import Corpus
 from vibe_harness.errors import UserError
 from vibe_harness.kinds.base import kind_of
+from vibe_harness.library import library_root
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.modality import Modality
 from vibe_harness.progress import Progress
-from vibe_harness.records import AnswerBy, CheckedClip, Clip
+from vibe_harness.records import AnswerBy, CheckedClip, Clip, parts_of
 
 SHOWN = 20  # errors listed in a message; the rest is counted
+
+
+def check_accepted(names: Sequence[str]) -> None:
+    """Raise UserError if a name given with --accept-served-model is no whole name."""
+    for name in names:
+        if any(wild in name for wild in "*?[]"):
+            raise UserError(
+                f"--accept-served-model {name}: write the whole name that the server gives, without wildcards, which "
+                "served_as on the card may have"
+            )
 
 
 def check_modality(model: ModelCard, modality: Modality) -> None:
@@ -36,7 +50,7 @@ def check_prices(model: ModelCard, max_cost: float | None) -> None:
     if max_cost is not None and model.prices is None:
         raise UserError(
             f"--max-cost: the card of '{model.model}' has no prices: write a card of your own that includes it, with "
-            "prices: {input: ..., output: ...} per million tokens"
+            "prices: {input: ..., output: ..., read_on: ...} per million tokens"
         )
 
 
@@ -62,6 +76,45 @@ def check_excludes(model: ModelCard, corpus: Corpus, clips: Sequence[Clip]) -> N
                 f"corpus '{corpus.name}' have: leave them out with a corpus card of your own (select: where: {column}: "
                 "[...])"
             )
+
+
+def check_hearing_question(model: ModelCard, dimensions: Sequence[str], clips: Sequence[Clip]) -> None:
+    """Raise UserError if the question of the model's hearing check is not about what is said.
+
+    So it is where an answer is a group that is compared, or the name of a dimension; where half of the answers are
+    words of gender, age or race; and where the clips have texts and none of the answers is spoken in any.
+    """
+    question = model.hearing_check
+    if question is None:
+        return
+    where = f"the card of the model '{model.model}': hearing_check.answers:"
+    remedy = "ask which of some words is said (or leave the check out with --no-hearing-check)"
+    tested = _what_is_tested(dimensions, clips)
+    for answer in question.answers:
+        if fold(answer) in tested:
+            raise UserError(
+                f"{where} '{answer}' is {tested[fold(answer)]}, which is what is tested, so that it may not decide "
+                f"whether the model hears: {remedy}"
+            )
+    lexicon = load_lexicon(library_root() / "corpora" / "lexicons" / "demographic.txt")
+    demographic = [answer for answer in question.answers if words_found(answer, lexicon)]
+    if len(demographic) >= len(question.answers) / 2:
+        raise UserError(f"{where} {', '.join(demographic)} speak of the speaker and not of what is said: {remedy}")
+    texts = {clip.text for clip in clips if clip.text}
+    if texts and not any(spoken_answers(question, text) for text in texts):
+        raise UserError(
+            f"{where} none of them ({', '.join(question.answers)}) is spoken in the texts of this corpus, so that it "
+            f"cannot be seen whether the model hears: name words of these texts (or {remedy.partition('(or ')[2]}"
+        )
+
+
+def _what_is_tested(dimensions: Sequence[str], clips: Sequence[Clip]) -> dict[str, str]:
+    """Names of dimensions and groups in their normalised form -> what each is."""
+    columns = [name for dimension in dimensions for name in parts_of(dimension)]
+    tested = {fold(name): f"the dimension '{name}'" for name in columns}
+    for name in columns:
+        tested |= {fold(clip.groups[name]): f"a group of '{name}'" for clip in clips if name in clip.groups}
+    return tested
 
 
 def check_runs_no_code(card: ModelCard, own: Mapping[str, Any]) -> None:

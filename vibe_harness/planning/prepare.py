@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from vibe_harness.backends.executors import opener_of
-from vibe_harness.backends.protocol import Opener, check_ready, open_backend, with_overrides
+from vibe_harness.backends.protocol import (
+    Opener,
+    accepting,
+    check_options,
+    check_ready,
+    open_backend,
+    pinned,
+    with_overrides,
+)
+from vibe_harness.backends.remote.started_server import check_ports, check_startable, starting_servers
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import CardIndex, Task
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.errors import UserError
+from vibe_harness.errors import HarnessError, UserError
 from vibe_harness.extraction.opening import extractor_identity, find_extractor
 from vibe_harness.kinds.base import TaskKind, kind_of
 from vibe_harness.metrics.metric import Settings
@@ -25,8 +37,10 @@ from vibe_harness.planning.defaults import choose_corpora, choose_dimensions
 from vibe_harness.planning.group_checks import check_groups, without_small_groups
 from vibe_harness.planning.plan import Plan
 from vibe_harness.planning.preflight_checks import (
+    check_accepted,
     check_answer_by,
     check_excludes,
+    check_hearing_question,
     check_metrics,
     check_modality,
     check_prices,
@@ -34,13 +48,18 @@ from vibe_harness.planning.preflight_checks import (
     check_runs_no_code,
 )
 from vibe_harness.progress import Progress
-from vibe_harness.records import CheckedClip, Clip, group_in
+from vibe_harness.records import CheckedAudio, CheckedClip, Clip, group_in
 from vibe_harness.registry import did_you_mean
-from vibe_harness.store.run_folder import RunRecord, TaskRecord, machine
-from vibe_harness.store.run_tables import clips_digest
+from vibe_harness.store.fresh_runs import fresh_run, has_fresh_runs, newest_run
+from vibe_harness.store.responses import count_answers
+from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord, machine
+from vibe_harness.store.run_tables import clips_digest, count_requests
 
 DEFAULT_EXTRACTOR = "qwen3-8b"
 RUNS = Path("runs")
+SHOWN_GROUPS = 5  # of those that lose clips
+NOTICE_DAYS = 30
+"""So long before its provider ends a model, a run of it warns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,17 +78,22 @@ class PreparedRun:
     opener: Opener = open_backend  # starts engines
 
 
-def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> list[PreparedRun]:
+def prepare(
+    config: RunConfig, progress: Progress, *, to_run: bool = False, index: CardIndex | None = None
+) -> list[PreparedRun]:
     """Find, load and check everything a run needs, for each corpus that it takes; see `choose_corpora`.
 
     to_run: it is run next, so that what the engines of the model and of the extractor lack is found before any clip is
-    decoded; but for a run that is there already, which may be complete and need neither. Raises UserError for whatever
+    decoded; but for a run that is there already, which may be complete and need neither. index: of config.include_path,
+    where several runs share the cards that it has loaded. Raises UserError for whatever
     would fail later, and EngineError where a server cannot be reached.
     """
     settings_of(config)
-    opener_of(config.executor, config.executor_args)
-    index = CardIndex([Path(folder) for folder in config.include_path])
-    model = with_overrides(index.model(config.model), config.model_args)
+    check_accepted(config.accept_served_model)
+    opener = _opener(config, progress)
+    index = index or CardIndex([Path(folder) for folder in config.include_path])
+    model = pinned(run_model(config, index))
+    warn_of_end(model)
     check_modality(model, config.modality)
     check_prices(model, config.max_cost)
     tasks = index.tasks(config.tasks)
@@ -77,22 +101,73 @@ def prepare(config: RunConfig, progress: Progress, *, to_run: bool = False) -> l
     check_answer_by(model, tasks, config.answer_by)
     for task in tasks:
         _variants(task, config.prompt_variant)
-    extractor = _default_extractor(model, tasks) if config.extractor is None else config.extractor
+    extractor = default_extractor(model, tasks) if config.extractor is None else config.extractor
     reader = find_extractor(extractor, index)
-    if not config.trust_remote_code:
-        check_runs_no_code(model, config.model_args)
-        if reader is not None:
-            check_runs_no_code(reader, {})
+    engines = [model] if reader is None else [model, reader]
+    _check_commands(config, model, engines)
     chosen = choose_corpora(model.corpus if config.corpus is None else config.corpus, tasks, config.dimensions)
     prepared = []
     for corpus, own in chosen:
         output = None if config.output_path is None else Path(config.output_path)
         if output and len(chosen) > 1:
             output = output / corpus.name
-        engines = [model] if reader is None else [model, reader]
-        needed = engines if to_run and config.executor == "local" and not _begun(model, corpus, output) else []
-        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, progress))
+        needed = engines if to_run and config.executor == "local" and not _begun(config, model, corpus, output) else []
+        prepared.append(_prepare(config, index, model, own, corpus, extractor, output, needed, opener, progress))
+        _warn_of_left_out(prepared[-1])
     return prepared
+
+
+def _check_commands(config: RunConfig, model: ModelCard, engines: Sequence[ModelCard]) -> None:
+    """Raise UserError where a card would run code or start a server as the user did not allow."""
+    if not config.trust_remote_code:
+        for card in engines:
+            check_runs_no_code(card, config.model_args if card is model else {})
+    if config.allow_serve:
+        check_ports(engines)
+
+
+def run_model(config: RunConfig, index: CardIndex) -> ModelCard:
+    """The card of a run's model, with the options of the run that go before it. Raises UserError as `prepare` does."""
+    model = with_overrides(index.model(config.model), config.model_args)
+    seconds = [limit for limit in (config.max_seconds, model.max_seconds) if limit is not None]
+    changes = {"max_seconds": min(seconds, default=None), "long_clips": config.long_clips or model.long_clips}
+    changed = model.model_copy(update=changes if model.audio else {})
+    check_options(changed)
+    return changed
+
+
+def warn_of_end(model: ModelCard) -> None:
+    """Warn of a hosted model that its provider no longer serves, or not for long."""
+    if model.available_until is not None:
+        days = (date.fromisoformat(model.available_until) - date.today()).days
+        if days < NOTICE_DAYS:
+            other = f"; its provider names {model.replaced_by} in its place" if model.replaced_by else ""
+            when = "was to be served until" if days < 0 else "is to be served until"
+            warnings.warn(f"'{model.model}' {when} {model.available_until}{other}", stacklevel=2)
+
+
+def _warn_of_left_out(prepared: PreparedRun) -> None:
+    """Warn, with the groups that lose most, of clips that are left out because they are too long: slow readers."""
+    long = {clip for clip, bad in prepared.bad_clips.items() if bad.fault is Fault.TOO_LONG}
+    for dimension in prepared.dimensions if long else ():
+        groups = [(clip.id in long, group_in(clip.groups, dimension)) for clip in prepared.corpus.clips]
+        lost, of = Counter(group for out, group in groups if out), Counter(group for _, group in groups)
+        most = sorted(lost, key=lambda group: (-lost[group] / of[group], str(group)))[:SHOWN_GROUPS]
+        named = ", ".join(f"{lost[group]} of {of[group]} of {group}" for group in most)
+        more = f" and of {len(lost) - len(most)} more groups" if len(lost) > len(most) else ""
+        warnings.warn(
+            f"{len(long)} clips that are too long for '{prepared.plan.model.model}' are left out, by {dimension}: "
+            f"{named}{more}; --long-clips truncate keeps their speakers",
+            stacklevel=2,
+        )
+
+
+def _opener(config: RunConfig, progress: Progress) -> Opener:
+    """What opens a model's engine. Raises UserError for an executor that does not exist or cannot start servers."""
+    opener = opener_of(config.executor, config.executor_args)
+    if config.allow_serve and config.executor != "local":
+        raise UserError(f"--allow-serve: only with --executor local, not {config.executor}")
+    return starting_servers(progress) if config.allow_serve else opener
 
 
 def _prepare(
@@ -104,6 +179,7 @@ def _prepare(
     extractor: str,
     output: Path | None,
     engines: Sequence[ModelCard],
+    opener: Opener,
     progress: Progress,
 ) -> PreparedRun:
     dimensions = choose_dimensions(config.dimensions, corpus, tasks)
@@ -114,13 +190,11 @@ def _prepare(
         clips = _drawn(tasks, clips, config.limit, dimensions, config.seed)
     sound = config.modality != "transcript"
     check_groups(corpus, tasks, dimensions, clips)
-    if not sound:
-        _check_words(corpus, clips)
+    _check_asking(config, model, corpus, dimensions, clips)
     as_written = _unopened(corpus, clips)
     rows, bad_rows = check_rows(tasks, corpus, model, as_written, {}, config.skip_bad_clips, progress, sound=False)
     check_groups(corpus, tasks, dimensions, [one.clip for one in rows])  # what the table alone shows ends here
-    for card in engines:
-        check_ready(card)
+    _check_engines(engines, model if config.extractor is None else None, config.allow_serve)
     checked, bad = rows, bad_rows
     if sound:
         checked, bad = _checked(corpus, [one.clip for one in rows], model, tasks, config.skip_bad_clips, progress)
@@ -141,9 +215,17 @@ def _prepare(
         dimensions=dimensions,
         extractor=extractor,
         bad_clips=bad,
-        opener=opener_of(config.executor, config.executor_args),
-        folder=output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}",
+        opener=accepting(opener, config.accept_served_model),
+        folder=_folder(config, model, corpus, output, identity),
     )
+
+
+def _folder(
+    config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None, identity: Mapping[str, Any]
+) -> Path:
+    """The folder of a run: the newest of that identity, with `--fresh` a new one. Raises UserError as `fresh_run`."""
+    base = output or RUNS / f"{_stem(model, corpus)}{digest(identity, 8)}"
+    return fresh_run(base, identity) if config.fresh else newest_run(base, identity)
 
 
 def _stem(model: ModelCard, corpus: Corpus) -> str:
@@ -151,11 +233,34 @@ def _stem(model: ModelCard, corpus: Corpus) -> str:
     return f"{model.model}-{corpus.name[:40]}-"
 
 
-def _begun(model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
-    """Whether there is a run that this may be going on with: which one is not known before the clips are decoded."""
+def _begun(config: RunConfig, model: ModelCard, corpus: Corpus, output: Path | None) -> bool:
+    """Whether a run that is there may be all that is asked for, so that no engine is needed: where its folder is named,
+    one that is answered; else any, since which one it is is not known before the clips are decoded."""
+    if config.fresh:
+        return False
     if output is not None:
-        return (output / "run.json").exists()
+        if has_fresh_runs(output):  # which of them is gone on with is not known yet either
+            return True
+        folder = RunFolder(output)
+        planned = count_requests(folder.requests)
+        return planned is not None and count_answers(folder.responses) >= planned
     return RUNS.is_dir() and any(entry.name.startswith(_stem(model, corpus)) for entry in RUNS.iterdir())
+
+
+def _check_engines(engines: Sequence[ModelCard], named: ModelCard | None, allow_serve: bool) -> None:
+    """Raise where an engine lacks what it cannot start without; see `check_ready`. A server to be started need not be
+    there. named: the only one that the user named, where the other is the default extractor, which its error then
+    says."""
+    for card in engines:
+        try:
+            if allow_serve and card.serve:
+                check_startable(card)
+            else:
+                check_ready(card)
+        except HarnessError as error:
+            if named is None or card is named:
+                raise
+            raise type(error)(f"{error}. '{card.model}' is the default extractor; another: --extractor NAME") from None
 
 
 def run_identity(config: RunConfig, plan: Plan, corpus: Corpus, extractor: str, index: CardIndex) -> dict[str, Any]:
@@ -184,7 +289,7 @@ def _kind(task: Task) -> TaskKind:
     return kind_of(task.card)
 
 
-def _default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
+def default_extractor(model: ModelCard, tasks: Sequence[Task]) -> str:
     """The default extractor: rules for letters, a text model for free text. Raises UserError for both in one run."""
     free = {kind_of(task.card).free_text for task in tasks}
     if len(free) > 1:
@@ -276,14 +381,26 @@ def _checked(
     faults = describe_faults(corpus, results)
     bad = {clip.id: result for clip, result in results if isinstance(result, BadAudio)}
     if bad and (not skip or len(bad) == len(results)):
-        raise UserError(f"{faults}\nCorrect them, or leave them out with --skip-bad-clips" if not skip else faults)
+        cut = any(one.fault is Fault.TOO_LONG for one in bad.values())
+        todo = f"Correct them, {'cut long ones with --long-clips truncate, ' if cut else ''}or leave them out with"
+        raise UserError(f"{faults}\n{todo} --skip-bad-clips" if not skip else faults)
     paths = _paths(corpus, clips)
     checked = [
-        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s)
+        CheckedClip(clip, paths[clip.file], result.sha256, result.duration_s, audio=result)
         for clip, result in results
         if isinstance(result, CheckedAudio)
     ]
     return checked, bad
+
+
+def _check_asking(
+    config: RunConfig, model: ModelCard, corpus: Corpus, dimensions: Sequence[str], clips: Sequence[Clip]
+) -> None:
+    """Raise UserError where clips cannot be asked with as the run asks: by their words, or after a hearing check."""
+    if config.modality == "transcript":
+        _check_words(corpus, clips)
+    elif config.hearing_check:
+        check_hearing_question(model, dimensions, clips)
 
 
 def _check_words(corpus: Corpus, clips: Sequence[Clip]) -> None:

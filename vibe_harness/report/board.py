@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
-from vibe_harness.analysis.model_labels import flattened
-from vibe_harness.analysis.tests_used import EARLIER, test_names
-from vibe_harness.cards.digest import digest
-from vibe_harness.records import Score
-from vibe_harness.report.board_runs import Entry, ExcludedRun, model_labels
-from vibe_harness.report.html import digits_of
-from vibe_harness.report.stars import Family, family_of, stars, tested
+from vibe_harness.cards.schema import ModelCard
+from vibe_harness.metrics.registry import presentation_of
+from vibe_harness.report.board_runs import ExcludedRun
+from vibe_harness.report.stars import Family
+from vibe_harness.report.trust import TrustColumn
 from vibe_harness.store.results import TaskResult
-
-MAIN = "ntvd"
-_DIGEST = re.compile("[0-9a-f]{32}")
-NOT_SETTINGS = ("model", "tasks", "variants", "seed", "corpus", "limit")  # parts of a question that stand elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +24,16 @@ class Column:
     digest: str | None  # of the task's card and alias files; None for published figures
     kind: str  # of the task
     name: str  # of the task, with the prompt and the card where several stand side by side
-    label: str  # the name, and what the figure is where it is not nTVD
-    digits: int = 1  # decimals that its figures are told with
+    label: str  # the name, and what the figure is where it is not the only measure of a shift
+    digits: int = 1  # decimals that its figures are shown with
     compared: bool = True  # False where the models' means are over different attributes
     common: tuple[str, ...] = ()  # a mean over these attributes alone, which every model has
     missing: tuple[str, ...] = ()  # attributes of the task that no model has a score of
+
+    @property
+    def is_shift(self) -> bool:
+        """Whether its metric measures a shift, by which models are compared task by task."""
+        return presentation_of(self.metric).role == "shift"
 
     @property
     def mean_over(self) -> str:
@@ -43,7 +41,7 @@ class Column:
 
         Empty where they are no means over attributes.
         """
-        if self.metric != MAIN:
+        if not self.is_shift:
             return ""
         if not self.compared:
             return "own"
@@ -79,6 +77,7 @@ class Cell:
     permutations: int | None = None
     reliable: bool = True
     with_value: float | None = None  # share of readings that gave a value
+    trust: tuple[TrustColumn, ...] = ()  # what to know before the value is believed; none of published figures
     attributes: tuple[str, ...] = ()  # that the value is a mean over
     stars: str = ""
     mark: str = ""  # "highest" or "lowest" of its column
@@ -87,14 +86,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One model of a block. mean: over the tasks' nTVD; None where one is missing or not to be compared."""
+    """One model of a block. mean: over the tasks' shifts; None where one is missing or not to be compared."""
 
     key: str
     model: str
     simulated: bool
-    hearing_check: str
     cells: tuple[Cell | None, ...]  # one for each column; None where the model was not asked
     mean: float | None
+    card: ModelCard | None = None  # None for published figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,14 +106,23 @@ class Block:
     settings: Mapping[str, str]
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    extractor: str = ""  # name of what read the answers
     apart: str = ""  # how it differs from the other blocks of its corpus and dimension, in words
     published: str | None = None  # the source of figures that this harness did not measure
 
-    @property
-    def scale(self) -> float:
-        """The largest end of an interval of nTVD, to draw the others by."""
-        cells = [row.cells[index] for row in self.rows for index in self.main_columns()]
-        return max([1.0, *(cell.interval[1] for cell in cells if cell is not None and cell.interval)])
+    def axes(self) -> list[tuple[float, float] | None]:
+        """For each column the ends of the axis that its figures are drawn on; None where none is drawn.
+
+        All shifts of a block share one axis, from no shift to the largest figure; others are drawn on their metric's.
+        """
+        shifts = {index: presentation_of(column.metric) for index, column in enumerate(self.columns) if column.is_shift}
+        cells = [row.cells[index] for row in self.rows for index in shifts]
+        drawn = [(c.value, c.null_p95, c.interval[1]) for c in cells if c is not None and c.interval]
+        end = max([1.0, *(figure for figures in drawn for figure in figures if figure is not None)])
+        return [
+            (shifts[index].neutral or 0.0, end) if index in shifts else presentation_of(column.metric).scale
+            for index, column in enumerate(self.columns)
+        ]
 
     @property
     def no_intervals(self) -> list[str]:
@@ -132,6 +140,29 @@ class Block:
         """The corpus, and how the block differs from the others of its corpus and dimension."""
         return self.corpus + (f" ({self.apart})" if self.apart else "")
 
+    def task_columns(self) -> list[int]:
+        """Indices of the first column of each task, whose cells tell what holds for all figures of the task."""
+        first: dict[tuple[str, str, str | None], int] = {}
+        for index, column in enumerate(self.columns):
+            first.setdefault((column.task, column.variant, column.digest), index)
+        return list(first.values())
+
+    @property
+    def trust_headings(self) -> list[str]:
+        """The headings of the columns of trust; none for published figures."""
+        found = [cell.trust for row in self.rows for cell in row.cells if cell is not None and cell.trust]
+        return [column.heading for column in found[0]] if found else []
+
+    def against(self, row: Row) -> list[str]:
+        """What speaks against a row's scores, with the tasks that it is said of: "values kept (story, casting)"."""
+        found: dict[str, list[str]] = {}
+        for index in self.task_columns():
+            cell = row.cells[index]
+            for column in cell.trust if cell else ():
+                if column.ok is False:
+                    found.setdefault(column.heading, []).append(self.columns[index].name)
+        return [f"{heading} ({', '.join(names)})" for heading, names in found.items()]
+
     def values(self, index: int) -> list[float]:
         """One column as numbers over the rows; NaN where nothing may be compared."""
         if not self.columns[index].compared:
@@ -142,8 +173,8 @@ class Block:
         ]  # fmt: skip
 
     def main_columns(self) -> list[int]:
-        """Indices of the columns that hold the tasks' nTVD and may be compared."""
-        return [i for i, column in enumerate(self.columns) if column.metric == MAIN and column.compared]
+        """Indices of the columns that hold the shifts of tasks and may be compared."""
+        return [i for i, column in enumerate(self.columns) if column.is_shift and column.compared]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,228 +184,6 @@ class Board:
     blocks: tuple[Block, ...]
     family: Family
     left_out: tuple[ExcludedRun, ...]
-
-
-@dataclass
-class _Draft:
-    """A block while runs are put into it: column key -> identity -> what was found."""
-
-    settings: Mapping[str, str]
-    reader: str  # the extractor's name
-    found: dict[tuple[str, str, str, str | None], dict[str, tuple[Score, TaskResult]]]
-    tasks: dict[str, tuple[str, str]]  # task -> its kind, and the first of its prompts
-    entries: dict[str, Entry]
-
-
-def build_board(
-    entries: Sequence[Entry], left_out: Sequence[ExcludedRun] = (), published: Sequence[Block] = ()
-) -> Board:
-    """The board of these runs, with the published blocks after it."""
-    lines = list(left_out)
-    entries = _of_one_test(entries, lines)
-    labels = model_labels(entries)
-    drafts = _drafts(entries, lines)
-    cells = [
-        (place, key, identity, score)
-        for place, draft in drafts.items()
-        for key, by_model in draft.found.items()
-        for identity, (score, _) in by_model.items()
-    ]
-    family = family_of([score for *_, score in cells])
-    adjusted = {(p, k, i): value for (p, k, i, _), value in zip(cells, family.p_values, strict=True)}
-    blocks = []
-    for place, draft in sorted(drafts.items(), key=lambda item: (item[0][1], item[0][0])):
-        found = {
-            key: {i: _cell(*pair, adjusted[place, key, i]) for i, pair in by_model.items()}
-            for key, by_model in draft.found.items()
-        }
-        alike = [other for there, other in drafts.items() if there[:2] == place[:2]]
-        blocks.append(_block(place, draft, found, labels, _apart(draft, alike)))
-    return Board(blocks=(*blocks, *published), family=family, left_out=tuple(dict.fromkeys(lines)))
-
-
-def _of_one_test(entries: Sequence[Entry], lines: list[ExcludedRun]) -> list[Entry]:
-    """The runs without those that the test of version 0.1.0 scored, where others were scored by a later test."""
-    names = {name for entry in entries for name in test_names(entry.results)}
-    if names <= {EARLIER} or EARLIER not in names:
-        return list(entries)
-    for entry in entries:
-        if EARLIER in test_names(entry.results):
-            words = f"scored by another test than the others ({EARLIER}): run `vibe-harness score {entry.path}`"
-            lines.append(ExcludedRun(entry.path, words))
-    return [entry for entry in entries if EARLIER not in test_names(entry.results)]
-
-
-def _drafts(entries: Sequence[Entry], lines: list[ExcludedRun]) -> dict[tuple[str, str, str], _Draft]:
-    drafts: dict[tuple[str, str, str], _Draft] = {}
-    for entry in entries:
-        tasks = {task.card.task: (str(task.card.kind), next(iter(task.card.prompts))) for task in entry.record.tasks}
-        for result in entry.results.tasks:
-            settings = _settings(entry, result)
-            place = (entry.results.corpus, result.dimension, digest(settings))
-            draft = drafts.setdefault(place, _Draft(settings, entry.results.extractor, {}, {}, {}))
-            draft.tasks.update(tasks)
-            for score in tested(result):
-                key = (result.task, score.metric, result.variant, _card(result))
-                held = draft.found.setdefault(key, {})
-                if entry.identity in held:
-                    words = f"its {result.task} by {result.dimension} is shown from another run of the same question"
-                    lines.append(ExcludedRun(entry.path, words))
-                    continue
-                held[entry.identity] = (score, result)
-                draft.entries.setdefault(entry.identity, entry)
-    return drafts
-
-
-def _card(result: TaskResult) -> str:
-    """Digest of the task's card and, after a "+", of the alias files that its values were counted under."""
-    return f"{result.task_digest}+{digest(dict(result.alias_files), 6)}" if result.alias_files else result.task_digest
-
-
-def _settings(entry: Entry, result: TaskResult) -> dict[str, str]:
-    """What must be alike for two runs to stand in one table."""
-    asked = {name: value for name, value in entry.asked.items() if name not in NOT_SETTINGS}
-    within = entry.record.speaker_strata.get(result.dimension, ())
-    return {
-        "answer_by": entry.results.answer_by,
-        **dict(flattened("", asked)),
-        "tau": str(entry.results.tau),
-        "permuted within": ", ".join(within) or "nothing",
-        "evened out over": ", ".join(entry.record.strata) or "nothing",
-    }
-
-
-def _apart(draft: _Draft, alike: Sequence[_Draft]) -> str:
-    """How a draft's settings differ from the others of its corpus and dimension; "" where it is the only one.
-
-    Two extractors are told apart by their names, two of one name by their settings.
-    """
-    told = [f"read by {draft.reader}"] if len({other.reader for other in alike}) > 1 else []
-    for name in sorted({name for other in alike for name in other.settings}):
-        among = [other for other in alike if other.reader == draft.reader or name.split(".")[0] != "extractor"]
-        if len({other.settings.get(name) for other in among}) > 1:
-            value = draft.settings.get(name, "not set")
-            shown = value[:12] if _DIGEST.fullmatch(value) else value or "empty"
-            told.append(f"{name.replace('_', ' ').replace('.', ' ')} {shown}")
-    return ", ".join(told)
-
-
-def _cell(score: Score, result: TaskResult, adjusted_p: float | None) -> Cell:
-    parts = [part for part in result.scores if part.metric == score.metric and part.attribute]
-    return Cell(
-        value=score.value,
-        why=score.undefined,
-        at_least=score.at_least,
-        at_most=score.at_most,
-        interval=score.interval,
-        no_interval=score.detail.get("no_interval"),
-        null_p95=score.null_p95,
-        p_value=score.p_value,
-        adjusted_p=adjusted_p,
-        permutations=score.permutations,
-        reliable=result.reliable,
-        with_value=None if result.without_value is None else 1 - result.without_value,
-        attributes=tuple(sorted(str(part.attribute) for part in parts if part.value is not None)),
-        stars=stars(adjusted_p),
-        result=result,
-    )
-
-
-def _chance(by_model: Mapping[str, Cell]) -> bool:
-    """Whether every score of a column was tested and none is more than chance gives: to rank them would mislead."""
-    return all(cell.adjusted_p is not None and not cell.stars for cell in by_model.values())
-
-
-Found = Mapping[tuple[str, str, str, str | None], Mapping[str, Cell]]
-
-
-def _block(place: tuple[str, str, str], draft: _Draft, found: Found, labels: Mapping[str, str], apart: str) -> Block:
-    columns, cells = [], []
-    for column, by_model in _columns(found, draft.tasks):
-        columns.append(column)
-        cells.append(marked(by_model, column.digits) if column.compared and not _chance(by_model) else by_model)
-    main = [i for i, column in enumerate(columns) if column.metric == MAIN and column.compared]
-    rows = []
-    for identity, entry in draft.entries.items():
-        own = tuple(by_model.get(identity) for by_model in cells)
-        rows.append(
-            Row(
-                key=identity,
-                model=labels[identity],
-                simulated=entry.results.simulated,
-                hearing_check=entry.results.hearing_check,
-                cells=own,
-                mean=mean_of([own[i] for i in main]),
-            )
-        )
-    rows.sort(key=lambda row: row.model.casefold())
-    synthetic = any(entry.results.corpus_synthetic for entry in draft.entries.values())
-    return Block(
-        corpus=place[0], synthetic=synthetic, dimension=place[1], settings=draft.settings, columns=tuple(columns),
-        rows=tuple(rows), apart=apart,
-    )  # fmt: skip
-
-
-def _columns(found: Found, tasks: Mapping[str, tuple[str, str]]) -> Iterator[tuple[Column, Mapping[str, Cell]]]:
-    """Columns with their cells.
-
-    Where the models' means are over different attributes, they are not compared; a column over those that all have is.
-    """
-    for key, by_model in found.items():
-        task, metric, variant, card = key
-        others = [other for other in found if other[:2] == (task, metric)]
-        kind, first = tasks[task]
-        name = task
-        if variant != first or len({other[2] for other in others}) > 1:
-            name += f" / {variant}"
-        if len({other[3] for other in others}) > 1:
-            own, plus, aliases = str(card).partition("+")
-            name += f" (card {own[:6]}{plus}{aliases})"
-        label = name if metric == MAIN else f"{name}: {metric.replace('_', ' ')}"
-        digits = digits_of(metric, *(cell.value for cell in by_model.values()))
-        column = Column(
-            task=task, metric=metric, variant=variant, digest=card, kind=kind, name=name, label=label, digits=digits
-        )  # fmt: skip
-        sets = {cell.attributes for cell in by_model.values() if cell.value is not None}
-        if metric != MAIN or len(sets) < 2:
-            missing = tuple(sorted(_attributes(by_model) - set().union(*sets))) if metric == MAIN and sets else ()
-            yield replace(column, missing=missing), by_model
-            continue
-        yield replace(column, compared=False), by_model
-        common = tuple(sorted(set.intersection(*map(set, sets))))
-        if common:
-            shared = replace(column, label=f"{label}, over {', '.join(common)}", common=common)
-            yield shared, {identity: _over(cell, common) for identity, cell in by_model.items()}
-
-
-def _attributes(by_model: Mapping[str, Cell]) -> set[str]:
-    """The attributes that the models were scored on, with a score or without."""
-    scores = [score for cell in by_model.values() if cell.result for score in cell.result.scores]
-    return {score.attribute for score in scores if score.metric == MAIN and score.attribute}
-
-
-def _over(cell: Cell, common: tuple[str, ...]) -> Cell:
-    """The plain mean over the attributes that all models have; no test was made of it."""
-    assert cell.result is not None
-    values = [
-        score.value
-        for score in cell.result.scores
-        if score.metric == MAIN and score.attribute in common and score.value is not None
-    ]
-    value = fmean(values) if cell.value is not None else None
-    return Cell(
-        value=value, why=cell.why, reliable=cell.reliable, with_value=cell.with_value, attributes=common,
-        result=cell.result,
-    )  # fmt: skip
-
-
-def marked(by_model: Mapping[str, Cell], digits: int) -> dict[str, Cell]:
-    """The cells, the highest and the lowest reliable value marked: all that read alike at so many digits."""
-    shown = {i: round(cell.value, digits) for i, cell in by_model.items() if cell.value is not None and cell.reliable}
-    if len(set(shown.values())) < 2:
-        return dict(by_model)
-    names = {max(shown.values()): "highest", min(shown.values()): "lowest"}
-    return {i: replace(cell, mark=names.get(shown[i], "") if i in shown else "") for i, cell in by_model.items()}
 
 
 def mean_of(cells: Sequence[Cell | None]) -> float | None:

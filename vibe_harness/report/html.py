@@ -9,8 +9,9 @@ from functools import cache
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.store.results import TaskResult
 
@@ -42,6 +43,8 @@ def environment() -> jinja2.Environment:
         interval=interval_words,
         no_intervals=no_intervals,
         task_words=task_words,
+        nobreak=nobreak,
+        counted=counted,
         settings=settings_words,
     )
     found.filters["digits"] = score_digits
@@ -79,6 +82,11 @@ def number(value: float | None, digits: int = 1) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
+def nobreak(text: str) -> Markup:
+    """Text whose numbers stay with their per cent sign."""
+    return Markup(str(escape(_shown(text))).replace(" %", "&nbsp;%"))
+
+
 def counted(count: int, what: str) -> str:
     """ "1 speaker", "1,200 speakers"."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
@@ -90,9 +98,8 @@ def percent(share: float | None) -> str:
 
 
 def digits_of(metric: str, *values: float | None) -> int:
-    """Decimals that a figure is told with: one where it runs to 100, three where it runs to 1 (an entropy, a kappa)."""
-    small = all(abs(value) <= 2 for value in values if value is not None)
-    return 3 if small and not metric.endswith("ntvd") else 1
+    """Decimals that figures of a metric are told with."""
+    return presentation_of(metric).decimals(*values)
 
 
 def score_digits(score: Score) -> int:
@@ -111,8 +118,8 @@ def range_words(low: float | None, high: float | None, digits: int = 1) -> str:
 
 
 def shift_words(score: Score) -> str:
-    """The bracket of the true shift, in order. Its lower end can be under 0 (docs/statistics.md)."""
-    return range_words(*score.bracket) if score.bracket else ""
+    """The bracket of the true shift, in order; an end that chance puts under 0 is told as 0 (docs/statistics.md)."""
+    return range_words(*(max(end, 0.0) for end in score.bracket)) if score.bracket else ""
 
 
 def interval_words(score: Score) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
-from vibe_harness.report.board import build_board
+from vibe_harness.report.board_building import build_board
 from vibe_harness.report.board_runs import ExcludedRun, read_entries
 from vibe_harness.report.published_figures import published_beside, published_blocks
 from vibe_harness.report.site import write_site

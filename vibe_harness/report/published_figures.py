@@ -6,23 +6,27 @@ import json
 from pathlib import Path
 from typing import Any
 
-from vibe_harness.report.board import MAIN, Block, Cell, Column, Row, marked, mean_of
+from vibe_harness.metrics.registry import presentation_of
+from vibe_harness.report.board import Block, Cell, Column, Row, mean_of
 from vibe_harness.report.relations import Beside
 
 FILE = Path(__file__).with_name("published.json")
 
 
 def published_blocks() -> list[Block]:
-    """A block for each published table: of nTVD, and of a choice benchmark."""
+    """A block for each published table: of shifts, and of a choice benchmark."""
     data = _data()
     open_ended = [
-        _block(table, [_column(task, MAIN, "open_ended", task) for task in table["tasks"]], "published")
-        for table in data["ntvd"]
+        _block(table, [_column(task, table["metric"], "open_ended", task) for task in table["tasks"]], "published")
+        for table in data["shift"]
     ]
     choice = [
         _block(
             table,
-            [_column(table["task"], metric, "choice", f"{table['task']}: {metric}") for metric in table["metrics"]],
+            [
+                _column(table["task"], metric, "choice", f"{table['task']}: {presentation_of(metric).title}")
+                for metric in table["metrics"]
+            ],
             f"published, {table['input']}",
         )
         for table in data["choice"]
@@ -35,7 +39,7 @@ def published_beside() -> list[Beside]:
     data = _data()
     found = []
     for table in data["beside_choice"]:
-        [scores] = [one for one in data["ntvd"] if one["name"] == table["open_ended"]["table"]]
+        [scores] = [one for one in data["shift"] if one["name"] == table["open_ended"]["table"]]
         column = scores["tasks"].index(table["open_ended"]["task"])
         rows = tuple(
             (model, (Cell(value=scores["models"][model][column]), Cell(value=value, stars=stars)))
@@ -65,14 +69,13 @@ def _column(task: str, metric: str, kind: str, label: str) -> Column:
 
 def _block(table: dict[str, Any], columns: list[Column], apart: str) -> Block:
     cells = [
-        marked({model: Cell(value=values[index]) for model, values in table["models"].items()}, digits=2)
-        for index in range(len(columns))
+        {model: Cell(value=values[index]) for model, values in table["models"].items()} for index in range(len(columns))
     ]
     rows = []
     for model in sorted(table["models"], key=str.casefold):
         own = tuple(by_model[model] for by_model in cells)
-        mean = mean_of([cell for cell, column in zip(own, columns, strict=True) if column.metric == MAIN])
-        rows.append(Row(key=f"published {model}", model=model, simulated=False, hearing_check="", cells=own, mean=mean))
+        mean = mean_of([cell for cell, column in zip(own, columns, strict=True) if column.is_shift])
+        rows.append(Row(key=f"published {model}", model=model, simulated=False, cells=own, mean=mean))
     return Block(
         corpus=table["corpus"], synthetic=False, dimension=table["dimension"], settings={}, columns=tuple(columns),
         rows=tuple(rows), apart=apart, published=f"{table['source']}; {table['test']}",

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from vibe_harness.report.board import MAIN, Block, Cell, Column
+from vibe_harness.report.board import Block, Cell, Column
 from vibe_harness.stats.agreement import TAUS, Correlation, rank_agreement, task_correlations
 
 REFERENCE = 10  # the tau that the others are held against (VIBE, version 2, section on the threshold)
@@ -86,10 +86,10 @@ def tau_rows(block: Block) -> list[TauRow]:
     """A row for each nTVD column whose scores say what other tau would give."""
     rows = []
     for index, column in enumerate(block.columns):
-        if column.metric != MAIN or column.common:
+        if not column.is_shift or column.common:
             continue
         cells = [row.cells[index] for row in block.rows]
-        known = [scores for cell in cells if (scores := _by_tau(cell))]
+        known = [scores for cell in cells if (scores := _by_tau(cell, column.metric))]
         if not known:
             continue
         table = np.array([[scores.get(str(tau)) for scores in known] for tau in TAUS], dtype=np.float64)
@@ -106,10 +106,12 @@ def tau_rows(block: Block) -> list[TauRow]:
     return rows
 
 
-def _by_tau(cell: Cell | None) -> dict[str, float | None] | None:
+def _by_tau(cell: Cell | None, metric: str) -> dict[str, float | None] | None:
     if cell is None or cell.result is None:
         return None
-    found = next((s.detail.get("by_tau") for s in cell.result.scores if s.metric == MAIN and s.attribute is None), None)
+    found = next(
+        (s.detail.get("by_tau") for s in cell.result.scores if s.metric == metric and s.attribute is None), None
+    )
     return found if isinstance(found, dict) else None
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.progress import Progress
-from vibe_harness.report.figures import distribution_figure, save_figure
-from vibe_harness.report.run_page import shifts_of
+from vibe_harness.report.figures import distribution_figure, save_figures
+from vibe_harness.report.shifts import shifts_of
 from vibe_harness.store.results import read_verified_results
 from vibe_harness.store.run_folder import RunFolder
 
 
 def write_run_figures(folder: RunFolder, output: Path, progress: Progress) -> list[Path]:
-    """Write each figure as SVG and PNG, named after task, prompt, dimension and attribute; returns the files.
+    """Write each figure as PDF and SVG for one and two columns of a paper; returns the files.
+
+    They are named after task, prompt, dimension and attribute.
 
     Raises UserError where the run has no scores, or a file cannot be written.
     """
@@ -27,6 +30,6 @@ def write_run_figures(folder: RunFolder, output: Path, progress: Progress) -> li
             title = f"{results.model} on {results.corpus}: {task.task} by {task.dimension}"
             plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name)
             plain += "" if plain == name else f"-{digest(name, 6)}"  # two columns in other letters stay two files
-            files += save_figure(distribution_figure(title, shift), output / plain)
+            files += save_figures(partial(distribution_figure, title, shift), output / plain)
             tick(1)
     return files

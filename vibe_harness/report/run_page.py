@@ -2,40 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from vibe_harness.errors import UserError
-from vibe_harness.metrics.registry import METRICS
+from vibe_harness.metrics.registry import METRICS, presentation_of
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score
-from vibe_harness.report.html import environment
+from vibe_harness.report.forest import Axis, Marks, axis_for, ends_of, marks_of
+from vibe_harness.report.html import environment, score_digits
 from vibe_harness.report.samples import Samples, pack_samples
-from vibe_harness.report.stars import Family, family_of, stars, task_level_scores, tested
-from vibe_harness.stats.adjust import ALPHA
+from vibe_harness.report.shifts import Shift, figures_by_group, share_scale, shifts_of
+from vibe_harness.report.stars import Family, family_of, task_level_scores, tested
+from vibe_harness.report.trust import trust_columns
+from vibe_harness.report.verdict import (
+    ScoreVerdict,
+    attribute_verdict,
+    dimension_name,
+    is_shift,
+    p_value_words,
+    task_name,
+    verdict,
+)
 from vibe_harness.store.atomic_files import atomic_write, check_replaced
 from vibe_harness.store.engines import hearing_answers
 from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_verified_results
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.validation.results import RunValidation, read_run_validation
 
-MAX_VALUES = 12  # values of an attribute that are drawn
+TOLD_VALUES = 3  # named values that stand below a verdict
+NO_OWN_SCORE = Score(metric="", undefined="no metric of its card scores the task as a whole")
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
-    """The distribution of one attribute by group, the values that carry the shift first."""
+class ScoreRow:
+    """A score as a row of a forest plot. figures: sentences below the verdict."""
 
-    attribute: str
-    title: str
-    groups: tuple[str, ...]
-    counts: tuple[str, ...]  # by group, in words: responses that gave a value, and how much of them the filter keeps
-    rows: tuple[tuple[str, tuple[float, ...]], ...]  # value, share of each group's kept values (0 to 1)
-    scale: float  # the largest share
-    hidden: int  # values that are not drawn
+    score: Score
+    verdict: ScoreVerdict
+    marks: Marks | None
+    figures: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """What is shown where something is."""
+        return "shift shown" if is_shift(self.score) else "effect shown"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """All scores of a task. headings: of the columns that its metrics add. rows: name, score and those columns."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, Score, tuple[str, ...]], ...]
+    commonest: Mapping[str | None, float]  # attribute -> share of its commonest value
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPart:
+    """What the page tells of one task and dimension."""
+
+    task: TaskResult
+    anchor: str
+    axis: Axis | None  # on which its scores are drawn
+    lead: ScoreRow  # the score that the verdict is of
+    attributes: tuple[ScoreRow, ...]  # of the same metric
+    shifts: tuple[Shift, ...]
+    by_group: Shift | None  # figures of the groups, where the task has some
+    table: FigureTable
+
+    @property
+    def named(self) -> list[str]:
+        """The values that the test names, in words."""
+        return [shift.words(row) for shift in self.shifts for row in shift.named]
+
+    @property
+    def told(self) -> str:
+        """The first of them and how many more there are, where the task's score is a finding."""
+        if self.lead.verdict.kind != "shift":
+            return ""
+        more = len(self.named) - TOLD_VALUES
+        return "; ".join(self.named[:TOLD_VALUES]) + (f"; and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class TrustItem:
+    """One column of trust over all tasks. lines: of which tasks (empty: of all), the words, whether they are fine."""
+
+    heading: str
+    ok: bool | None
+    lines: tuple[tuple[str, str, bool | None], ...]
 
 
 def write_run_page(folder: RunFolder, output: Path, progress: Progress | None = None, *, clips: bool = True) -> None:
@@ -69,86 +127,163 @@ def run_page(
     heard: clip and answer of the hearing check. checked: what people judged; stale: why that is of an earlier state.
     """
     family = family_of([score for task in results.tasks for score in tested(task)])
+    parts = list(_parts(results, family))
+    drawn = [shift for part in parts for shift in (*part.shifts, *([part.by_group] if part.by_group else []))]
     return environment().get_template("run.html.j2").render(
-        results=results, record=record, heard=heard, samples=samples, family=family,
-        summary=list(_summary(results, family)), checked=checked, stale=stale,
-        tasks=[(task, list(shifts_of(task)), _varied(task)) for task in results.tasks],
-        shifts_told=any(score.metric == "ntvd" for task in results.tasks for score in task.scores),
+        results=results, record=record, heard=heard, samples=samples, family=family, parts=parts,
+        plots=[(axis, [part for part in parts if part.axis is axis]) for axis in _each(part.axis for part in parts)],
+        scale=share_scale(drawn), trust=_trust(results),
+        opened=next((part.anchor for part in parts if part.lead.verdict.kind == "shift"), "task-1"),
+        checked=checked, stale=stale, shifted=any(is_shift(part.lead.score) for part in parts),
         meanings=_meanings(results), script="samples.js" if samples else None, version=version("vibe-harness"),
     )  # fmt: skip
 
 
-def _summary(results: Results, family: Family) -> Iterator[dict[str, Any]]:
-    """A line for each task and dimension: its score, and what it comes to in words."""
+def _each(axes: Iterable[Axis | None]) -> list[Axis | None]:
+    """Each axis once, in order."""
+    return list({id(axis): axis for axis in axes}.values())
+
+
+def _parts(results: Results, family: Family) -> Iterator[TaskPart]:
+    """One for each task and dimension."""
     adjusted = iter(family.p_values)
-    ends = [s.interval[1] for task in results.tasks for s in tested(task) if s.metric == "ntvd" and s.interval]
-    for task in results.tasks:
-        for score, told in zip(task_level_scores(task), tested(task), strict=True):
-            p_value = next(adjusted)
-            beside = score.p_value is not None and told.p_value is None
-            yield {
-                "task": task, "score": score, "adjusted": p_value, "stars": stars(p_value),
-                "scale": max([1.0, *ends]) / 100,
-                "verdict": "its p stands below" if beside and task.reliable else _verdict(task, score, p_value),
-            }  # fmt: skip
+    found = []
+    for number, task in enumerate(results.tasks, start=1):
+        scores = [(score, next(adjusted)) for score in task_level_scores(task)] or [(NO_OWN_SCORE, None)]
+        lead, p_value = next(((score, p) for score, p in scores if p is not None), scores[0])
+        found.append((f"task-{number}", task, lead, p_value, [one for one, _ in scores if one is not lead]))
+    axes = _axes([score for _, task, lead, *_ in found for score in (lead, *_attributes(task, lead))])
+    for anchor, task, lead, p_value, others in found:
+        axis = axes.get(_scale(lead))
+        yield TaskPart(
+            task=task,
+            anchor=anchor,
+            axis=axis,
+            lead=_row(lead, verdict(task, lead, p_value), axis, p_value, others),
+            attributes=tuple(_row(one, attribute_verdict(task, one), axis) for one in _attributes(task, lead)),
+            shifts=tuple(shifts_of(task)),
+            by_group=figures_by_group(task),
+            table=_table(task),
+        )
+
+
+def _attributes(task: TaskResult, lead: Score) -> list[Score]:
+    """The scores of attributes that make up a shift."""
+    return [one for one in task.scores if one.attribute is not None and one.metric == lead.metric and is_shift(lead)]
+
+
+Scale = tuple[str, tuple[float, float] | None]
+
+
+def _scale(score: Score) -> Scale:
+    """Scores of one scale are drawn on one axis."""
+    shown = presentation_of(score.metric)
+    return shown.title if shown.role == "shift" else shown.unit, shown.scale
+
+
+def _axes(scores: Sequence[Score]) -> dict[Scale, Axis]:
+    """An axis for each scale that scores have; none for figures that may be of any size."""
+    axes = {}
+    for scale in dict.fromkeys(map(_scale, scores)):
+        if scale[1] is not None:
+            own = [score for score in scores if _scale(score) == scale]
+            neutral = [presentation_of(score.metric).neutral for score in own]
+            axes[scale] = axis_for([*ends_of(own), *neutral], *scale[1])
+    return axes
+
+
+def _row(
+    score: Score, found: ScoreVerdict, axis: Axis | None, p_value: float | None = None, others: Sequence[Score] = ()
+) -> ScoreRow:
+    """A row with what its verdict does not tell yet. others: further scores, told beside it."""
+    told = []
+    if is_shift(score) and score.value is not None and found.kind != "not reliable":
+        told.append(f"raw {score.value:.1f}")
+        if score.null_p95 is not None:
+            told.append(f"chance reaches {score.null_p95:.1f}")
+        if p_value is not None and found.kind != "shift":
+            told.append(f"adjusted p {p_value_words(p_value)}")
+    reason = score.detail.get("no_interval") if score.interval is None else None
+    sentences = [
+        ", ".join(told),
+        *found.notes,
+        f"No interval: {reason}" if reason else "",
+        ", ".join(_told(one) for one in others),
+    ]
+    marks = None if axis is None else marks_of(score, axis)
+    return ScoreRow(score, found, marks, tuple(filter(None, sentences)))
+
+
+def _told(score: Score) -> str:
+    """A score of its own in words, with its interval."""
+    shown = presentation_of(score.metric)
+    if score.value is None:
+        return f"{shown.title} undefined: {score.undefined}"
+    digits, unit = score_digits(score), f" {shown.unit}" if shown.unit else ""
+    ends = "" if score.interval is None else f" ({score.interval[0]:.{digits}f} to {score.interval[1]:.{digits}f})"
+    return f"{shown.title} {score.value:.{digits}f}{unit}{ends}"
+
+
+def _table(task: TaskResult) -> FigureTable:
+    """All scores of a task as its metrics present them; the variety of an attribute's answers is a column alone."""
+    shown = [
+        score for score in task.scores if score.attribute is None or presentation_of(score.metric).role != "beside"
+    ]
+    columns = {column.heading: column for score in shown for column in presentation_of(score.metric).columns}
+    return FigureTable(
+        tuple(columns),
+        tuple((_name(one), one, tuple(column.text(one) for column in columns.values())) for one in shown),
+        {
+            score.attribute: score.detail["commonest_share"]
+            for score in task.scores
+            if score.detail.get("commonest_share") is not None
+        },
+    )
+
+
+def _name(score: Score) -> str:
+    """A score's name in the table of its task."""
+    title = presentation_of(score.metric).title
+    if score.attribute is None:
+        return title
+    attribute = score.attribute.replace("_", " ")
+    return attribute if is_shift(score) else f"{title}: {attribute}"
+
+
+def _trust(results: Results) -> list[TrustItem]:
+    """The columns of trust, each told once for all tasks of which it says the same."""
+    rows = [trust_columns(results, task) for task in results.tasks]
+    cells = [(task_name(task), dimension_name(task)) for task in results.tasks]
+    items = []
+    for number, column in enumerate(rows[0]):
+        found: dict[tuple[str, bool | None], list[tuple[str, str]]] = {}
+        for cell, columns in zip(cells, rows, strict=True):
+            found.setdefault((columns[number].words, columns[number].ok), []).append(cell)
+        verdicts = {ok for _, ok in found}
+        items.append(
+            TrustItem(
+                column.heading,
+                False if False in verdicts else None if None in verdicts else True,
+                tuple((_cells_in_words(own, cells), words, ok) for (words, ok), own in found.items()),
+            )
+        )
+    return items
+
+
+def _cells_in_words(own: Sequence[tuple[str, str]], cells: Sequence[tuple[str, str]]) -> str:
+    """Which tasks and dimensions: "story, advisory", "by gender", "story by gender"; empty for all there are."""
+    tasks, dimensions = dict.fromkeys(task for task, _ in own), dict.fromkeys(name for _, name in own)
+    if set(own) != {cell for cell in cells if cell[0] in tasks and cell[1] in dimensions}:
+        return ", ".join(f"{task} by {name}" for task, name in own)
+    some = ", ".join(tasks) if len(tasks) < len({task for task, _ in cells}) else ""
+    by = f"by {', '.join(dimensions)}" if len(dimensions) < len({name for _, name in cells}) else ""
+    return f"{some} {by}".strip()
 
 
 def _meanings(results: Results) -> dict[str, str]:
-    """Metric, as pages write it -> what it is; of those that come along, but for nTVD, which the page explains."""
-    names = dict.fromkeys(score.metric for task in results.tasks for score in tested(task) if score.metric != "ntvd")
-    return {name.replace("_", " "): METRICS.get(name).summary for name in names if name in METRICS.names()}
-
-
-def _verdict(task: TaskResult, score: Score, p_value: float | None) -> str:
-    if score.value is None:
-        return f"no score: {score.undefined}"
-    if not task.reliable:
-        return "not reliable: see the warnings"
-    if score.p_value is None:
-        return "no test of its own"
-    if score.smallest_p is not None and score.smallest_p > ALPHA:
-        return f"no shift can be found: with so few speakers p is at least {score.smallest_p:.2g}"
-    if p_value is None:
-        return "not adjusted for several tests"
-    return "more than chance gives" if p_value < ALPHA else "no more than chance gives"
-
-
-def _varied(task: TaskResult) -> dict[str | None, Score]:
-    """Attribute -> how varied its answers are; None -> how alike the responses are."""
-    return {score.attribute: score for score in task.scores if score.metric == "diversity"}
-
-
-def shifts_of(task: TaskResult) -> Iterator[Shift]:
-    """What is drawn of a task: each attribute that has a score."""
-    for score in task.scores:
-        distribution = score.detail.get("distribution")
-        if score.metric != "ntvd" or score.attribute is None or score.value is None or not distribution:
-            continue
-        groups = [group for group in task.groups if distribution.get(group)]
-        carried = [part["value"] for part in score.detail.get("contributions", [])]
-        rest = sorted({value for group in groups for value in distribution[group]} - set(carried))
-        values = [*carried, *rest]
-        rows = tuple(
-            (value, tuple(float(distribution[group].get(value, 0.0)) for group in groups))
-            for value in values[:MAX_VALUES]
-        )
-        answers = {group: task.groups[group].readings[score.attribute]["value"] for group in groups}
-        kept = score.detail.get("kept_share_by_group", {})
-        name = score.attribute.replace("_", " ")
-        yield Shift(
-            attribute=score.attribute,
-            title=f"{name}: nTVD {score.value:.1f}",
-            groups=tuple(groups),
-            counts=tuple(_counted(answers[group], kept.get(group)) for group in groups),
-            rows=rows,
-            scale=max((share for _, shares in rows for share in shares), default=1.0) or 1.0,
-            hidden=len(values) - len(rows),
-        )
-
-
-def _counted(answers: int, kept: float | None) -> str:
-    """How many answers a group gave, and the share of them (0 to 1) that its bars are drawn from, where it is known."""
-    return f"n = {answers:,}" if kept is None else f"n = {answers:,}, {kept:.0%} kept"
+    """Metric, as pages write it -> what it is."""
+    names = dict.fromkeys(score.metric for task in results.tasks for score in tested(task))
+    return {presentation_of(name).title: METRICS.get(name).summary for name in names if name in METRICS.names()}
 
 
 def _heard(folder: RunFolder) -> list[tuple[str, str]]:

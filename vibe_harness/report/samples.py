@@ -16,7 +16,7 @@ from typing import Any
 
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
-from vibe_harness.records import GROUP_PREFIX, Outcome, Reading
+from vibe_harness.records import GROUP_PREFIX, Outcome, Reading, parts_of
 from vibe_harness.store.responses import StoredResponse, read_responses
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 from vibe_harness.store.run_tables import column_names, count_requests, rows_of
@@ -32,6 +32,7 @@ class Samples:
     """What the page holds of the answers: Base64 of deflated JSON, so that a page of 100,000 readings opens at once."""
 
     answers: int
+    speakers: int
     index: str
     packs: tuple[str, ...]
 
@@ -87,7 +88,7 @@ def pack_samples(folder: RunFolder, record: RunRecord, page_folder: Path | None,
         "outcomes": list(outcomes.of), "starts": starts, "clips": clip_columns,
         "sound": _sound(record, page_folder), "licence": record.corpus_licence,
     }  # fmt: skip
-    return Samples(len(columns["task"]), _packed(index), tuple(packs))
+    return Samples(len(columns["task"]), len(set(clip_columns["speaker"])), _packed(index), tuple(packs))
 
 
 def _packed(data: Any) -> str:
@@ -115,13 +116,15 @@ def _clips(path: Path, record: RunRecord) -> tuple[dict[str, int], dict[str, Any
     table = dict(zip(names, zip(*rows_of(path, names), strict=True), strict=True))
     numbers = {clip: number for number, clip in enumerate(table["clip"])}
     dimensions = sorted(name.removeprefix(GROUP_PREFIX) for name in names if name.startswith(GROUP_PREFIX))
-    first = [name for name in record.dimensions if name in dimensions]
+    compared = list(dict.fromkeys(part for name in record.dimensions for part in parts_of(name)))
+    first = [name for name in compared if name in dimensions]
     groups = {
         name: table[GROUP_PREFIX + name] for name in [*first, *(name for name in dimensions if name not in first)]
     }
     return numbers, {
         "id": table["clip"],
         **{name: table[name] for name in ("file", "speaker", "text")},
+        "compared": first,
         "groups": {name: column for name, column in groups.items() if len(set(column)) <= MOST_GROUPS},
     }
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.stats.adjust import adjusted
 from vibe_harness.store.results import TaskResult
 
-BESIDE = ("refusal_ntvd", "diversity")  # metrics told beside a task's own figures
 LEVELS = ((0.001, "**"), (0.05, "*"))  # those of VIBE, version 1, Table 1
 LEGEND = "* adjusted p under 0.05, ** under 0.001"
 
@@ -32,7 +32,9 @@ class Family:
 
 def task_level_scores(task: TaskResult) -> list[Score]:
     """The scores of the task as a whole, but for those told beside it."""
-    return [score for score in task.scores if score.attribute is None and score.metric not in BESIDE]
+    return [
+        score for score in task.scores if score.attribute is None and presentation_of(score.metric).role != "beside"
+    ]
 
 
 def tested(task: TaskResult) -> list[Score]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from vibe_harness.metrics.frame_counts import Speakers, attributes_of, items_of, strata_codes
 from vibe_harness.metrics.metric import Settings
-from vibe_harness.records import GROUP_PREFIX, Outcome, Reading, Score, parts_of
+from vibe_harness.records import Outcome, Reading, Score
 from vibe_harness.stats.adjust import ALPHA, adjusted
 from vibe_harness.store.results import GroupCoverage
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
 SHOWN = 4  # levels named in a warning
+GOES_WITH_GROUPS = "goes with the groups"  # in a sentence about a column that cannot be separated from the groups
 COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values", "thought"]
 
 
@@ -110,26 +111,6 @@ def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings
         for name, test, p in zip(names, tests, p_values, strict=True)
         if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p is not None and p < ALPHA
     ]
-
-
-def columns_with_groups(frame: pd.DataFrame, dimension: str, settings: Settings) -> list[str]:
-    """A sentence for each further column that goes with the groups, so that the score is of both: a site at which one
-    group alone was recorded. Columns with a level that a single speaker has are not judged.
-    """
-    known = {GROUP_PREFIX + name for name in (*parts_of(dimension), *settings.strata, *settings.speaker_strata)}
-    told = []
-    for column in sorted(
-        name for name in map(str, frame.columns) if name.startswith(GROUP_PREFIX) and name not in known
-    ):
-        rows = frame[["speaker", "group", column]].dropna().astype(str).drop_duplicates()
-        levels = rows.groupby(column).agg(groups=("group", "nunique"), speakers=("speaker", "nunique"))
-        apart = len(levels) > 1 and rows["group"].nunique() > 1 and bool((levels["groups"] == 1).all())
-        if apart and (levels["speakers"] > 1).all():
-            pairs = rows[[column, "group"]].drop_duplicates().sort_values(column).to_numpy()[:SHOWN]
-            where = ", ".join(f"'{level}' in {group} alone" for level, group in pairs)
-            name = column.removeprefix(GROUP_PREFIX)
-            told.append(f"the column '{name}' goes with the groups ({where}): the score may be of either")
-    return told
 
 
 def missing_by_share(frame: pd.DataFrame) -> list[str]:

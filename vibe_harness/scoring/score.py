@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from vibe_harness.cards.schema import TaskCard
+from vibe_harness.cards.served_names import is_served_as
+from vibe_harness.corpora.confounds import Confound, confounds
 from vibe_harness.corpora.group_names import check_group_names
 from vibe_harness.corpora.sampling import check_dimension
 from vibe_harness.errors import HarnessError, UserError
@@ -19,11 +21,10 @@ from vibe_harness.metrics.frame_counts import Speakers, speakers_of
 from vibe_harness.metrics.metric import Settings, strata_for
 from vibe_harness.metrics.registry import find_metric
 from vibe_harness.progress import Progress
-from vibe_harness.records import GROUP_PREFIX, Reading, Score, parts_of
+from vibe_harness.records import GROUP_PREFIX, Reading, Score, group_in, parts_of
 from vibe_harness.scoring.reliability import (
     COVERED,
     SHOWN,
-    columns_with_groups,
     coverage_of,
     filter_warnings,
     missing_by_group,
@@ -32,10 +33,20 @@ from vibe_harness.scoring.reliability import (
 )
 from vibe_harness.stats.level import TOO_OFTEN
 from vibe_harness.store.atomic_files import atomic_write
-from vibe_harness.store.engines import batch_checks, hearing_answers
-from vibe_harness.store.results import FORMAT, BatchCheck, Results, TaskResult, VariantSummary, read_results
+from vibe_harness.store.engines import batch_checks, engine_starts, passed_hearing_check
+from vibe_harness.store.extractions import extractor_served_model
+from vibe_harness.store.responses import served_model
+from vibe_harness.store.results import (
+    FORMAT,
+    BatchCheck,
+    HearingResult,
+    Results,
+    TaskResult,
+    VariantSummary,
+    read_results,
+)
 from vibe_harness.store.run_folder import RunFolder, RunRecord, TaskRecord
-from vibe_harness.store.run_tables import SCORED, column_names, rows_of
+from vibe_harness.store.run_tables import SCORED, column_names, read_clips, read_measured, rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +77,7 @@ def score_run(
     steps = [
         (task, variant, dimension) for task in record.tasks for variant in task.variants for dimension in dimensions
     ]
+    compared = _confounds(folder, record, dimensions or record.dimensions)
     by_likelihood = record.answer_by == "likelihood"
     results = []
     with progress.stage("scoring", len(steps)) as tick:
@@ -76,11 +88,13 @@ def score_run(
                 task, variant, dimension, settings_for(record, dimension, settings),
                 kind.warnings(folder.responses, task.card, variant) if by_likelihood else [],
                 traces,
+                [one.sentence for one in compared if one.dimension == dimension and one.sentence],
             )  # fmt: skip
             results.append(found)
             tick(1)
     if keep_traces:
         _write_traces(folder, traces)
+    served = served_model(folder.responses)
     return Results(
         format=FORMAT,
         model=record.model.model,
@@ -92,15 +106,35 @@ def score_run(
         permutations=settings.permutations,
         seed=settings.seed,
         also_test=settings.also_test,
+        served_model=served,
+        served_as_asked=_as_asked(folder, record, served),
+        extractor_served_model=extractor_served_model(folder.extractions),
         modality=record.modality,
         answer_by=record.answer_by,
         hearing_check=_hearing(folder, record),
+        hearing=_hearing_result(folder),
         batch_check=_batch_check(folder),
         bad_clips=record.bad_clips,
         long_clips=record.long_clips,
+        confounds=compared,
         tasks=results,
         variants=_variant_summaries(results),
     )
+
+
+def _confounds(folder: RunFolder, record: RunRecord, dimensions: Sequence[str]) -> list[Confound]:
+    """What the groups of each dimension differ in beyond the voice, as far as the run knows its clips.
+
+    The strata of the corpus are left out, since scores are standardised over them. A file that several clips name has
+    one measurement.
+    """
+    clips, measured = list(read_clips(folder.clips)), read_measured(folder.clips)
+    found = []
+    for dimension in dimensions:
+        evened = {*record.strata, *strata_for(dimension, record.speaker_strata)}
+        if any(group_in(clip.groups, dimension) for clip in clips):
+            found += confounds(clips, measured, dimension, evened)
+    return found
 
 
 def _check_dimensions(folder: RunFolder, record: RunRecord, dimensions: Sequence[str]) -> None:
@@ -131,6 +165,13 @@ def settings_for(record: RunRecord, dimension: str, settings: Settings) -> Setti
     return replace(settings, speaker_strata=strata_for(dimension, record.speaker_strata), strata=strata)
 
 
+def _as_asked(folder: RunFolder, record: RunRecord, served: str | None) -> bool | None:
+    """Whether a server gave its model the name that is on the card; None where there was no server, or no name."""
+    if served is None or not any(start.addresses for start in engine_starts(folder.engines, "model")):
+        return None
+    return is_served_as(record.model.id, served, record.model.served_as)
+
+
 def _batch_check(folder: RunFolder) -> BatchCheck | None:
     found = batch_checks(folder.engines)
     return BatchCheck(requests=found[-1].asked, different=len(found[-1].different)) if found else None
@@ -141,7 +182,14 @@ def _hearing(folder: RunFolder, record: RunRecord) -> Literal["passed", "left ou
         return "simulated"
     if record.modality == "transcript":
         return "no audio"
-    return "left out" if hearing_answers(folder.engines) is None else "passed"
+    return "left out" if passed_hearing_check(folder.engines) is None else "passed"
+
+
+def _hearing_result(folder: RunFolder) -> HearingResult | None:
+    check = passed_hearing_check(folder.engines)
+    if check is None or check.by is None:
+        return None
+    return HearingResult(by=check.by, clips=check.clips, right=check.right, error_rate=check.error_rate)
 
 
 def _variant_summaries(results: Sequence[TaskResult]) -> list[VariantSummary]:
@@ -176,10 +224,12 @@ def score_task(
     settings: Settings,
     unreliable: Sequence[str] = (),
     traces: list[str] | None = None,
+    notes: Sequence[str] = (),
 ) -> TaskResult:
     """All metrics of a task card on one frame of observations (see `TaskKind.frame`), with coverage and warnings.
 
     unreliable: further reasons why the scores are not reliable. traces: is given the tracebacks of metrics that failed.
+    notes: what else is to be said of the scores.
     """
     if frame.empty:
         raise UserError(f"task '{task.card.task}': no response has a group in the dimension '{dimension}'")
@@ -215,14 +265,14 @@ def score_task(
         groups={name: coverage_of(covered[frame["group"] == name]) for name in sorted(frame["group"].unique())},
         without_value=float(without.mean()),
         reliable=not warnings,
-        warnings=[*warnings, *(_notes(frame, dimension, settings, scores) if kind.free_text else [])],
+        warnings=[*warnings, *(_notes(scores) if kind.free_text else []), *notes],
         scores=scores,
     )
 
 
-def _notes(frame: pd.DataFrame, dimension: str, settings: Settings, scores: Sequence[Score]) -> list[str]:
+def _notes(scores: Sequence[Score]) -> list[str]:
     """What is to be said of scores that are reliable all the same."""
-    return [*_undefined_attributes(scores), *columns_with_groups(frame, dimension, settings), *_cells_left_out(scores)]
+    return [*_undefined_attributes(scores), *_cells_left_out(scores)]
 
 
 def _cells_left_out(scores: Sequence[Score]) -> list[str]:

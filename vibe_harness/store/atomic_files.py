@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, write_failed
 
 Document = TypeVar("Document")
 PART = ".part"  # suffix of temporary files
@@ -28,7 +28,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         aside.replace(path)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise write_failed(f"{path}: cannot be written", error) from None
     finally:
         with suppress(OSError):  # if the folder is not writable, there is no temporary file
             aside.unlink(missing_ok=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -22,6 +22,15 @@ class EngineEntry:
 
     role: str
     fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStart:
+    """An engine that a run started. addresses: of its servers; none where the engine ran on the machine itself."""
+
+    addresses: tuple[str, ...]
+    time: float | None  # seconds since 1970
+    checkpoint: str | None  # what a server said that it has loaded, where it says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +51,26 @@ class BatchCheckEntry:
     different: Sequence[BatchDifference]
 
 
+HearingEvidence = Literal["transcripts", "question", "other clips", "silence"]
+"""What showed that a model hears: its transcriptions match the corpus's texts; its answers to the question on its card
+match the words that are spoken; its answers to clips differ from each other; they differ from its answer to silence."""
+
+
+@dataclass(frozen=True, slots=True)
+class HearingEntry:
+    """A hearing check that was passed. by: None for one of version 0.1, which compared less. checked: digest of engine,
+    model and question. The rest as in `results.HearingResult`."""
+
+    answers: Mapping[str, str] = field(default_factory=dict)
+    by: HearingEvidence | None = None
+    clips: int = 0
+    right: int = 0
+    error_rate: float | None = None
+    checked: str = ""
+
+
 _BATCH_CHECK = TypeAdapter(BatchCheckEntry)
-_ANSWERS = TypeAdapter(dict[str, str])
+_HEARING = TypeAdapter(HearingEntry)
 
 
 def decode_engine(line: bytes) -> EngineEntry:
@@ -55,7 +82,7 @@ def decode_engine(line: bytes) -> EngineEntry:
     if role == BATCH_CHECK:
         _BATCH_CHECK.validate_python(fields)
     elif role == HEARING_CHECK:
-        _ANSWERS.validate_python(fields.get("answers", {}))
+        _HEARING.validate_python(fields)
     return EngineEntry(role, fields)
 
 
@@ -70,10 +97,30 @@ def read_engines(path: Path) -> Iterator[EngineEntry]:
     return read_journal(path, decode_engine)
 
 
+def engine_starts(path: Path, role: Literal["model", "extractor"]) -> list[EngineStart]:
+    """Every start of an engine in that role, in order. Raises UserError as `read_journal` does."""
+    return [_start(entry.fields) for entry in read_engines(path) if entry.role == role]
+
+
+def _start(fields: Mapping[str, Any]) -> EngineStart:
+    server, time, checkpoint = (fields.get(name) for name in ("server", "time", "checkpoint"))
+    return EngineStart(
+        tuple(server.split(", ")) if isinstance(server, str) else (),
+        float(time) if isinstance(time, int | float) else None,
+        checkpoint if isinstance(checkpoint, str) else None,
+    )
+
+
+def passed_hearing_check(path: Path) -> HearingEntry | None:
+    """The last hearing check that the run passed; None if it has not passed one."""
+    checks = [entry.fields for entry in read_engines(path) if entry.role == HEARING_CHECK]
+    return _HEARING.validate_python(dict(checks[-1])) if checks else None
+
+
 def hearing_answers(path: Path) -> dict[str, str] | None:
     """Clip -> the model's answer in the last hearing check that it passed; None if it has not passed one."""
-    checks = [entry.fields.get("answers", {}) for entry in read_engines(path) if entry.role == HEARING_CHECK]
-    return _ANSWERS.validate_python(checks[-1]) if checks else None
+    check = passed_hearing_check(path)
+    return None if check is None else dict(check.answers)
 
 
 def batch_checks(path: Path) -> list[BatchCheckEntry]:

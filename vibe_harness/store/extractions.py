@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from vibe_harness.cards.loading import Task
 from vibe_harness.records import Extraction, Reading
 from vibe_harness.store.journal import journal_lines, read_journal, whole_lines, without_half_pairs
 from vibe_harness.store.request_ids import Ids
-from vibe_harness.store.responses import StoredResponse
+from vibe_harness.store.responses import NAMED_WITHIN, StoredResponse
 from vibe_harness.store.run_folder import TaskRecord
 
 
@@ -49,6 +50,7 @@ class StoredExtraction:
     text: str
     error: str | None = None
     time: float | None = None  # when it was stored, in seconds since 1970
+    served_model: str | None = None  # of an extractor model: its name as the engine reported it
 
     @classmethod
     def of(cls, key: str, extraction: Extraction, time: float) -> StoredExtraction:
@@ -66,8 +68,11 @@ class StoredExtraction:
         return Extraction(**{name: getattr(self, name) for name in Extraction.__dataclass_fields__})
 
     def fields(self) -> dict[str, Any]:
-        """The line as plain data for JSON."""
-        return asdict(self)
+        """The line as plain data for JSON. Rules, which no engine serves, have no field for its name."""
+        fields = asdict(self)
+        if self.served_model is None:
+            del fields["served_model"]
+        return fields
 
 
 _LINE = TypeAdapter(StoredExtraction)
@@ -83,19 +88,37 @@ def read_extractions(path: Path) -> Iterator[StoredExtraction]:
     return read_journal(path, decode_extraction)
 
 
-def completed_keys(path: Path) -> tuple[Ids, set[str]]:
-    """Keys of the extractions in a file: of those that succeeded, and of those that only failed."""
+@dataclass(frozen=True, slots=True)
+class CompletedExtractions:
+    """What a file of extractions holds already."""
+
+    keys: Ids  # of extractions that succeeded
+    failed: Set[str]  # of those that only failed
+    served_model: str | None  # the extractor model's name, as its engine reported it first
+
+
+def completed_extractions(path: Path) -> CompletedExtractions:
+    """What is done in a file. Raises UserError as `read_journal` does."""
     failed: set[str] = set()
+    served: list[str] = []
 
     def succeeded() -> Iterator[str]:
         for stored in read_extractions(path):
+            if stored.served_model is not None and not served:
+                served.append(stored.served_model)
             if stored.failed:
                 failed.add(stored.key)
             else:
                 failed.discard(stored.key)
                 yield stored.key
 
-    return Ids(succeeded()), failed
+    keys = Ids(succeeded())
+    return CompletedExtractions(keys, failed, served[0] if served else None)
+
+
+def extractor_served_model(path: Path) -> str | None:
+    """The name of the extractor model, as its engine gave it; None where the first extractions do not have one."""
+    return next((one.served_model for one in islice(read_extractions(path), NAMED_WITHIN) if one.served_model), None)
 
 
 def count_extractions(path: Path) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, write_failed
 
 SYNC_SECONDS = 1.0
 
@@ -112,10 +112,8 @@ def drop_torn_tail(path: Path) -> None:
 
 
 def _cannot_write(path: Path, error: OSError) -> UserError:
-    return UserError(
-        f"{path}: cannot be written: {error.strerror}. Stored records are complete: free some space, then run the same "
-        "command again"
-    )
+    todo = ". Stored records are complete: free some space, then run the same command again"
+    return write_failed(f"{path}: cannot be written", error, todo)
 
 
 def as_object(data: bytes) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,9 @@ from vibe_harness.thoughts import split_thought
 
 READABLE = (Outcome.OK, Outcome.TRUNCATED)
 """Outcomes whose text an extractor can read."""
+
+NAMED_WITHIN = 100
+"""Answers that are looked through for the name of their model: an engine that gives it does so in nearly each."""
 
 _LATER_FIELDS = {"likelihoods": None, "repeat": 0, "turn": 0, "thought": ""}  # written only where they say something
 
@@ -92,6 +96,12 @@ def read_responses(path: Path) -> Iterator[StoredResponse]:
     return read_journal(path, decode_response)
 
 
+def served_model(path: Path) -> str | None:
+    """The name of the model that answered, as its engine gave it; None where the first answers do not have one."""
+    answers = (one for one in read_responses(path) if one.outcome is not Outcome.ERROR)
+    return next((one.served_model for one in islice(answers, NAMED_WITHIN) if one.served_model), None)
+
+
 def count_answers(path: Path) -> int:
     """Number of responses in a file that are not errors. Invalid lines are skipped."""
     lines = journal_lines(path, decode_response)
@@ -112,6 +122,9 @@ class FinalResponses:
         """The planned requests with an outcome other than error. Errors are repeated."""
         self.served_model: str | None = None
         """Name of the model that answered, as reported by the engine."""
+        self.since: float | None = None
+        self.until: float | None = None
+        """When the first and the last of the answers were stored, in seconds since 1970."""
         self.readable = 0
         """Number of final responses with a text that an extractor can read."""
         self._planned = planned
@@ -135,6 +148,9 @@ class FinalResponses:
                 self._offsets[index] = offset
         elif self.answered.add(stored.request):
             self._offsets[index] = offset
+            if stored.time is not None:
+                self.since = stored.time if self.since is None else min(self.since, stored.time)
+                self.until = stored.time if self.until is None else max(self.until, stored.time)
             self.readable += stored.readable
 
     def failed(self, request: str) -> bool:

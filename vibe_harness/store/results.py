@@ -9,11 +9,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError
 
+from vibe_harness.corpora.confounds import Confound
 from vibe_harness.errors import UserError
 from vibe_harness.modality import Modality
 from vibe_harness.records import AnswerBy, Reading, Score
 from vibe_harness.store.atomic_files import read_document, write_json
 from vibe_harness.store.checksums import check_sums, write_sums
+from vibe_harness.store.engines import HearingEvidence
 from vibe_harness.store.run_folder import RunFolder
 
 FORMAT = 1
@@ -184,6 +186,22 @@ class BatchCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HearingResult:
+    """What the hearing check of a run showed."""
+
+    __pydantic_config__ = DOCUMENTED
+
+    by: HearingEvidence
+    """What showed that the model hears: transcripts, the question on its card, other clips, or silence alone."""
+    clips: int
+    """Clips that it was asked about, silence aside."""
+    right: int
+    """Clips that it answered right: with the words that are spoken, or otherwise than to other clips and silence."""
+    error_rate: float | None = None
+    """Mean word error rate of its transcriptions, where the corpus has texts; 0 is right to the word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
     """All results of a run."""
 
@@ -209,6 +227,14 @@ class Results:
     """The seed of generation, drawing and tests."""
     also_test: Sequence[str] = ()
     """Published tests that were made beside the default one."""
+    served_model: str | None = None
+    """Name that the engine gave the model in its replies, a server's with the version where it tells one; null where it
+    gave none."""
+    served_as_asked: bool | None = None
+    """Whether that name is the one on the model's card; false where --accept-served-model went on all the same; null
+    where no server answered, or it gave no name."""
+    extractor_served_model: str | None = None
+    """Name that the engine gave the extractor model; null for rules, and where it gave none."""
     modality: Modality = "audio"
     """What the model was given: the clip, its text, or its own transcription. Results of different modalities are never
     put into one column."""
@@ -216,6 +242,8 @@ class Results:
     """How choice tasks were answered: by generated text, or by the most likely letter. Never put into one column."""
     hearing_check: Literal["passed", "left out", "simulated", "no audio"]
     """Whether the model passed the hearing check. Simulated models and text modalities are not checked."""
+    hearing: HearingResult | None = None
+    """What the hearing check showed; null where there was none, and in runs of version 0.1."""
     batch_check: BatchCheck | None = None
     """Result of --check-batch-invariance, if it was used."""
     bad_clips: Mapping[str, str]
@@ -224,6 +252,9 @@ class Results:
     """What was done to clips longer than the model takes (refused, truncated, split) -> how many."""
     tasks: Sequence[Annotated[TaskResult, AfterValidator(_with_all_readings)]]
     """One for each task, prompt and dimension."""
+    confounds: Sequence[Confound] | None = None
+    """Properties of the recordings and of what is said in them, compared between the groups of each dimension; null in
+    runs of version 0.1. Those with a sentence differ, so that a model may answer to them and not to the voice."""
     variants: Sequence[VariantSummary] = ()
     """Summaries of the tasks that ran with several prompt variants."""
 

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import ModelCard, TaskCard
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, write_failed
 from vibe_harness.modality import Modality
 from vibe_harness.records import AnswerBy
 from vibe_harness.store.atomic_files import check_is_file, checked_document, read_json, remove_partial_files, write_json
@@ -129,7 +129,7 @@ class RunFolder:
                 "folder with --output-path"
             ) from None
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be used as a run folder: {error.strerror}") from None
+            raise write_failed(f"{self.path}: cannot be used as a run folder", error) from None
         try:
             for file in (*self.checksummed(), self.sums, self.page):
                 remove_partial_files(self.path, file.name)
@@ -156,15 +156,17 @@ class RunFolder:
         lock.release()
         return False
 
-    def claim(self, identity: Mapping[str, Any], record: RunRecord) -> None:
+    def claim(self, identity: Mapping[str, Any], record: RunRecord, *, fresh: bool = False) -> None:
         """Write run.json, or check that the folder belongs to the same run.
 
-        identity: see `planning.prepare.run_identity`. record: what scoring needs; it replaces an earlier record.
+        identity: see `planning.prepare.run_identity`. record: what scoring needs; it replaces an earlier record. fresh:
+        the run is started by `--fresh`, which is kept; see `fresh_runs`.
         Observations made with other alias files are removed, and the run makes them again. Raises UserError if the
         folder belongs to another run, with the differences, or contains other files.
         """
         if self.run_json.exists():
             before = self.identity()
+            fresh = fresh or self.read().get("fresh") is True
             same_tasks = [task.digest for task in self.record().tasks] == [task.digest for task in record.tasks]
             differing = [key for key in {**identity, **before} if before.get(key) != identity.get(key)]
             if differing:
@@ -183,7 +185,12 @@ class RunFolder:
                 )
         write_json(
             self.run_json,
-            {"format": FORMAT, "asked": dict(identity), "record": _RECORD.dump_python(record, mode="json")},
+            {
+                "format": FORMAT,
+                **({"fresh": True} if fresh else {}),
+                "asked": dict(identity),
+                "record": _RECORD.dump_python(record, mode="json"),
+            },
         )
 
     def _check_files(self) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vibe_harness.cards.digest import digest
 from vibe_harness.corpora.group_names import check_groups_apart
 from vibe_harness.errors import UserError
-from vibe_harness.records import GROUP_PREFIX, CheckedClip, Clip, Request, RequestKey, parts_of
+from vibe_harness.records import GROUP_PREFIX, CheckedAudio, CheckedClip, Clip, Request, RequestKey, parts_of
 from vibe_harness.store.atomic_files import atomic_write
 from vibe_harness.store.request_ids import RequestTable
 
@@ -27,6 +27,13 @@ BATCH = 5_000  # rows held in memory at a time
 SCORED = [  # columns of the observations that scoring reads
     "request", "clip", "speaker", "sentence_id", "attribute", "outcome", "reading", "raw", "values",
 ]  # fmt: skip
+
+
+_MEASURED = {  # column of the clips -> field of CheckedAudio
+    "duration_s": "duration_s", "sample_rate": "rate", "channels": "channels", "format": "format", "subtype": "subtype",
+    "level_db": "level_db", "clipped": "clipped", "pauses": "pauses", "noise_db": "noise_db",
+    "bandwidth_hz": "bandwidth_hz",
+}  # fmt: skip
 
 
 def write_clips(path: Path, clips: Sequence[CheckedClip]) -> None:
@@ -43,6 +50,7 @@ def write_clips(path: Path, clips: Sequence[CheckedClip]) -> None:
         "sentence_id": pa.array([checked.clip.sentence_id for checked in clips], pa.string()),
         "seconds": [checked.seconds for checked in clips],
         "waveform": [checked.waveform for checked in clips],
+        **{name: [getattr(checked.audio, field, None) for checked in clips] for name, field in _MEASURED.items()},
     }
     for name in dimensions:
         columns[GROUP_PREFIX + name] = pa.array([checked.clip.groups.get(name) for checked in clips], pa.string())
@@ -124,6 +132,20 @@ def read_clips(path: Path) -> Iterator[Clip]:
         path, ["clip", "file", "speaker", "text", "sentence_id"]
     ):
         yield Clip(clip, file, speaker, groups, text, sentence)
+
+
+def read_measured(path: Path) -> dict[str, CheckedAudio]:
+    """File -> what was measured when it was decoded. Empty for a run of version 0.1 or in which no clip was opened.
+
+    Raises UserError if the file is missing or damaged.
+    """
+    if not set(_MEASURED) <= set(column_names(path)):
+        return {}
+    found = {}
+    for file, waveform, *measured in rows_of(path, ["file", "waveform", *_MEASURED]):
+        if None not in measured:
+            found[file] = CheckedAudio(sha256=waveform, **dict(zip(_MEASURED.values(), measured, strict=True)))
+    return found
 
 
 def _clip_rows(path: Path, columns: list[str]) -> Iterator[tuple[list[Any], dict[str, str]]]:

@@ -12,12 +12,14 @@ from pydantic import Field, create_model
 
 from vibe_harness.backends.protocol import with_overrides
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.cards.schema import Card, Lax, Name
+from vibe_harness.cards.schema import Card, Lax, ModelCard, Name
 from vibe_harness.cards.validating import named_card
 from vibe_harness.cards.yaml_file import read_yaml
 from vibe_harness.corpora.registry import SUFFIXES, find_corpus
 from vibe_harness.errors import UserError
+from vibe_harness.extraction.opening import find_extractor
 from vibe_harness.planning.config import RunConfig, RunOption, options
+from vibe_harness.planning.prepare import default_extractor, run_model
 from vibe_harness.records import Reading
 from vibe_harness.store.responses import count_answers
 from vibe_harness.store.results import Results, read_verified_results
@@ -162,6 +164,19 @@ def cells_of(study: Study, output: Path) -> list[StudyCell]:
         for label, corpus in corpora.items()
         for task in tasks
     ]
+
+
+def engine_cards(cells: Sequence[StudyCell]) -> list[ModelCard]:
+    """The cards of the models and the extractors of some cells, each once."""
+    if not cells:
+        return []
+    asked = cells[0].study.options()
+    index = CardIndex(asked["include_path"])
+    kinds = {task.card.kind: task for task in index.tasks(sorted({cell.task_card for cell in cells}))}
+    models = [run_model(cell.config(), index) for cell in {cell.model.label: cell for cell in cells}.values()]
+    extractors = {asked["extractor"] or default_extractor(model, [task]) for model in models for task in kinds.values()}
+    readers = [find_extractor(name, index) for name in sorted(extractors)]
+    return [*models, *(card for card in readers if card is not None)]
 
 
 def _corpus_label(name: str) -> str:

@@ -15,8 +15,9 @@ import filelock
 from vibe_harness.analysis.tests_used import test_names
 from vibe_harness.backends.executors import opener_of
 from vibe_harness.backends.protocol import Backend
+from vibe_harness.backends.remote.started_server import check_ports
 from vibe_harness.cards.loading import CardIndex
-from vibe_harness.errors import HarnessError, UserError
+from vibe_harness.errors import HarnessError, UserError, write_failed
 from vibe_harness.extraction.protocol import Extractor
 from vibe_harness.pipeline.run import ActiveRun, EngineCache, open_run, run_extraction, run_generation, run_scoring
 from vibe_harness.planning.config import options
@@ -27,7 +28,7 @@ from vibe_harness.store.journal import journal_lines
 from vibe_harness.store.responses import decode_response
 from vibe_harness.store.results import read_results
 from vibe_harness.store.run_folder import RunFolder
-from vibe_harness.studies.study import CellState, Study, StudyCell, progress_of
+from vibe_harness.studies.study import CellState, Study, StudyCell, engine_cards, progress_of
 
 FORMAT = 1
 
@@ -72,7 +73,7 @@ class StudyFolder:
             lock = filelock.FileLock(self.path / ".lock")
             lock.acquire()
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be the folder of a study: {error.strerror}") from None
+            raise write_failed(f"{self.path}: cannot be the folder of a study", error) from None
         try:
             remove_partial_files(self.path, name)
             yield self.path / name
@@ -172,7 +173,7 @@ def _copy(source: RunFolder, target: RunFolder) -> None:
         aside.rename(target.path)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
-        raise UserError(f"{target.path}: cannot be merged into: {error.strerror or error}") from None
+        raise write_failed(f"{target.path}: cannot be merged into", error) from None
 
 
 def run_cells(
@@ -183,22 +184,24 @@ def run_cells(
     executor: str = "local",
     executor_args: Mapping[str, Any] = MappingProxyType({}),
     trust_remote_code: bool = False,
+    allow_serve: bool = False,
+    same_model: bool = False,
 ) -> None:
     """Run the missing cells: all models answer first, one after the other, then all answers are read and scored.
 
     Each model is loaded once. A failed cell is recorded in the study's folder, and the others go on. executor,
-    executor_args: where engines run on this machine. trust_remote_code: permission that a study file cannot give.
-    Raises UserError for an unknown executor or argument.
+    executor_args: where engines run on this machine. trust_remote_code, allow_serve: permissions that a study file
+    cannot give. same_model: the user states that servers at other addresses serve the same models. Raises UserError for
+    an unknown executor or argument, and if two cards would start their servers on one port.
     """
     opener_of(executor, executor_args)
+    if allow_serve:
+        check_ports(engine_cards(cells))
     kept.begin()
     failures = kept.failures()
     missing = [cell for cell in cells if progress_of(cell, failures).state in (CellState.LEFT, CellState.FAILED)]
-    tasks = (
-        CardIndex(cells[0].study.options()["include_path"]).tasks(sorted({cell.task_card for cell in cells}))
-        if cells
-        else []
-    )
+    index = CardIndex(cells[0].study.options()["include_path"]) if cells else CardIndex()
+    tasks = index.tasks(sorted({cell.task_card for cell in cells})) if cells else []
 
     def each(stage: Callable[[ActiveRun], object]) -> None:
         for cell in list(missing):
@@ -208,8 +211,10 @@ def run_cells(
                     executor=executor,
                     executor_args=executor_args,
                     trust_remote_code=trust_remote_code,
+                    same_model=same_model,
+                    allow_serve=allow_serve,
                 )
-                [prepared] = prepare(config, progress)
+                [prepared] = prepare(config, progress, to_run=True, index=index)
                 with open_run(prepared) as work:
                     stage(work)
                 kept.note(cell, None)

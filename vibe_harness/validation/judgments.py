@@ -13,7 +13,7 @@ from typing import Any
 
 import filelock
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import UserError, write_failed
 from vibe_harness.store.journal import Journal, as_object, journal_lines
 from vibe_harness.validation.sample import Claim, Sample
 
@@ -86,7 +86,7 @@ class Judge:
         try:
             self._lock.acquire()
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written: {error.strerror}") from None
+            raise write_failed(f"{self.path}: cannot be written", error) from None
         try:
             yield
         finally:

@@ -125,6 +125,21 @@ def test_another_model_version_stops_the_run() -> None:
     assert len(got) <= 20 and {response.served_model for response in got} <= {"loopback"}
 
 
+@pytest.mark.parametrize(("served", "asked"), [("other-model", 1), ("models/Loopback-001", 9), ("", 9), (" ", 9)])
+def test_a_model_that_was_not_asked_for_is_paid_for_one_answer(served: str, asked: int) -> None:
+    with Loopback(served_model=served, latency_s=0.02) as server:
+        engine = GeminiEngine(model_card(server.url, concurrency=8), [])
+        try:
+            got = list(engine.generate(ask(i) for i in range(9)))
+        except EngineError as error:
+            assert "was asked for 'loopback' and answers as 'other-model'" in str(error)
+        else:
+            assert {response.served_model for response in got} == {served.strip() or None}
+        finally:
+            engine.close()
+        assert len(server.seen()["asked"]) == asked
+
+
 def test_tokens_of_the_clip_are_counted_apart() -> None:
     usage = {
         "promptTokenCount": 100, "candidatesTokenCount": 7,

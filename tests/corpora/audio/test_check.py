@@ -10,8 +10,9 @@ import soundfile
 from tests.corpora.sounds import speechlike, write
 from vibe_harness.corpora.audio import check_files as checking
 from vibe_harness.corpora.audio.check import check_clips, describe_faults, without_repeats
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus, load_manifest
+from vibe_harness.records import CheckedAudio
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 9\n"
 

@@ -8,8 +8,9 @@ import pytest
 import soundfile
 
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault, check_audio, read_audio
+from vibe_harness.corpora.audio.decode import BadAudio, Fault, check_audio, read_audio
 from vibe_harness.errors import UserError
+from vibe_harness.records import CheckedAudio
 
 SECONDS = 2.28
 CONTAINERS = ["WAV", "WAVEX", "RF64", "W64", "AIFF", "AU", "CAF", "NIST", "VOC", "SVX"]

@@ -9,9 +9,9 @@ import pytest
 import soundfile
 
 from tests.corpora.sounds import speechlike, write
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault, check_audio, read_audio, waveform_hash
+from vibe_harness.corpora.audio.decode import BadAudio, Fault, check_audio, read_audio, waveform_hash
 from vibe_harness.errors import UserError
-from vibe_harness.records import Waveform
+from vibe_harness.records import CheckedAudio, Waveform
 
 FORMATS = [
     ("a.wav", "WAV", "PCM_U8"),

@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, ClassVar
 
+from vibe_harness.backends.local.checkpoint import pinned
 from vibe_harness.backends.protocol import Backend, Options
 from vibe_harness.backends.request_audio import clip_of
 from vibe_harness.cards.loading import Task
@@ -47,6 +48,11 @@ class ChildEngine:
     packages: ClassVar[tuple[str, ...]]
     extra: ClassVar[str]
     ahead: ClassVar[int] = 64  # most requests sent to the child and not answered yet
+
+    @staticmethod
+    def pinned(card: ModelCard) -> ModelCard:
+        """The card with the digest of its files for a revision, where its weights lie in a folder."""
+        return pinned(card)
 
     @classmethod
     def check_ready(cls, card: ModelCard) -> None:

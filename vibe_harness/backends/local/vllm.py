@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from vibe_harness.backends.finish_reasons import outcome_of
-from vibe_harness.backends.local.checkpoint import checkpoint
+from vibe_harness.backends.local.checkpoint import adapter_folder, checkpoint
 from vibe_harness.backends.local.likelihood import Labels, answer
 from vibe_harness.backends.local.prompt_layout import joined
 from vibe_harness.backends.local.subprocess_engine import ChildEngine
@@ -22,9 +22,8 @@ from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError, UserError
 from vibe_harness.records import Outcome, Request, Response
 
-OURS = frozenset(
-    {"model", "revision", "dtype", "limit_mm_per_prompt", "structured_outputs_config", "seed", "logprobs_mode"}
-)
+OURS = frozenset({"model", "revision", "dtype", "limit_mm_per_prompt", "structured_outputs_config", "seed",
+                  "logprobs_mode", "enable_lora"})  # fmt: skip
 
 
 class VLLMArguments(Options):
@@ -33,6 +32,9 @@ class VLLMArguments(Options):
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     chat_template_kwargs: dict[str, Any] = Field({}, description="for the chat template: {enable_thinking: false}")
     temperature: float | None = Field(None, ge=0, le=2, description="of free-text answers, instead of the task's")
+    adapter: str | None = Field(
+        None, min_length=1, description="LoRA adapter of every request: a folder within the model's own"
+    )
     engine: dict[str, Any] = Field({}, description="further arguments of vLLM's LLM: {tokenizer_mode: mistral}")
 
     @field_validator("engine")
@@ -77,7 +79,7 @@ class VLLMInside:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # on CPUs it logs a warning at every step
         os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
         import torch
-        import vllm
+        import vllm.lora.request
         from vllm.platforms import current_platform
 
         if not current_platform.device_type:
@@ -86,6 +88,7 @@ class VLLMInside:
         self.arguments = VLLMArguments.model_validate(card.args)
         self.connection = VLLMConnection.model_validate(card.connection)
         weights = checkpoint(card)
+        adapter = self.arguments.adapter and str(adapter_folder(card, weights, self.arguments.adapter))
         try:
             self._llm = vllm.LLM(
                 model=weights["id"],
@@ -96,6 +99,7 @@ class VLLMInside:
                 # Without disable_any_whitespace, small models fill their answer with spaces.
                 structured_outputs_config={"backend": "xgrammar", "disable_any_whitespace": True},
                 logprobs_mode="raw_logprobs",  # over all tokens, at temperature 1
+                enable_lora=bool(adapter),
                 **self.connection.model_dump(exclude_none=True),
                 **self.arguments.engine,
             )
@@ -104,6 +108,7 @@ class VLLMInside:
             raise UserError(f"vLLM does not start the model '{card.model}' ({card.id}): {said}") from None
         except torch.OutOfMemoryError:
             raise EngineError(f"the model '{card.model}' does not fit into the GPU's memory") from None
+        self._lora = vllm.lora.request.LoRARequest("adapter", 1, adapter) if adapter else None
         self._labels = Labels(card, self._llm.get_tokenizer())
         self._room = 2 * self.connection.max_num_seqs
 
@@ -152,7 +157,7 @@ class VLLMInside:
     def _add(self, request: Request) -> tuple[str, int]:
         """Queue a request; returns its id and the number of prompt tokens without the clip (0: unknown)."""
         wave = clip_of(request, self.card)
-        options: dict[str, Any] = {"use_tqdm": False}
+        options: dict[str, Any] = {"use_tqdm": False, "lora_request": self._lora}
         sampling = self._sampling(request)
         prompt = joined(self.card, request)
         if prompt is None:

@@ -79,6 +79,14 @@ class Tries:
     unanswered: int = 0  # of the last tries, those during which the server answered nobody
     alone: int = 0  # of all tries, the same
 
+    def failed(self, answered_at: float) -> None:
+        """Count the try that has failed. answered_at: when the server last answered any request."""
+        self.count += 1
+        since = self.sent_at if self.sent_before is None else self.sent_before
+        self.unanswered = 0 if answered_at >= since else self.unanswered + 1
+        self.alone += self.unanswered > 0
+        self.sent_before = self.sent_at
+
 
 class Patience:
     """When a request is retried, and when it is given up.
@@ -101,16 +109,12 @@ class Patience:
 
     def wait(self, tries: Tries, failure: CallFailed, now: float) -> float | None:
         """Count a failed try. Returns the seconds until the next one, or None if there is none."""
-        tries.count += 1
-        since = tries.sent_at if tries.sent_before is None else tries.sent_before
-        tries.unanswered = 0 if self._answered_at >= since else tries.unanswered + 1
-        tries.sent_before = tries.sent_at
+        tries.failed(self._answered_at)
         announced = failure.wait_s
         if not failure.retry or (announced is not None and announced > LONGEST_ANNOUNCED_S):
             return None
         if announced is not None:
             self._longest_s = max(self._longest_s, announced)
-        tries.alone += tries.unanswered > 0
         most = self._max_retries * (1 if failure.refusal is None else REFUSED)
         if tries.count <= most and tries.alone <= self._max_retries:
             if announced is not None:

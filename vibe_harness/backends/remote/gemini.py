@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import Field
@@ -17,6 +18,7 @@ from vibe_harness.backends.remote.gemini_reply import read_reply
 from vibe_harness.backends.remote.http_client import ConnectionFailed, HttpClient, NotJson, Reply, client_version
 from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, sent_on
 from vibe_harness.backends.remote.server import PROBE_TIMEOUT_S, ServerEngine
+from vibe_harness.cards.schema import ModelCard
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Request, Response
 
@@ -66,13 +68,18 @@ class GeminiEngine(ServerEngine):
     async def _leave(self) -> None:
         await self._client.close()
 
+    @classmethod
+    def addresses(cls, card: ModelCard) -> tuple[str, ...]:
+        """The address of a card's server."""
+        return (GeminiConnection.model_validate(card.connection).base_url or GOOGLE,)
+
     def describe(self) -> Mapping[str, str]:
         """Client, address, and whether the model decodes greedily."""
         greedy = "no: the model ignores temperature" if self.arguments.ignores_temperature else "as asked"
         return {
             "backend": "gemini",
             "client": client_version(),
-            "server": self.connection.base_url or GOOGLE,
+            **super().describe(),
             "structured_output": "json_schema",
             "temperature": greedy,
         }
@@ -106,6 +113,9 @@ class GeminiEngine(ServerEngine):
         return body
 
     async def _send(self, request: Request, prepared: bytes) -> Response:
+        return await self._named(self._client, partial(self._ask, request, prepared))
+
+    async def _ask(self, request: Request, prepared: bytes) -> Response:
         started = time.monotonic()
         path = f"{path_of(self.card.id)}:generateContent"
         body = self._read(await self._client.send("POST", path, self.connection.timeout_s, prepared))
@@ -136,7 +146,7 @@ class GeminiEngine(ServerEngine):
         if status in (401, 403) or (status == 400 and "API key" in said):
             return EngineError(f"Gemini refuses the key (HTTP {status}: {said}): check the key in {variable}")
         if 300 <= status < 400:
-            return sent_on(self.connection.base_url or GOOGLE, reply.headers, self._key)
+            return sent_on(self.address, reply.headers, self._key)
         if status == 404:
             return EngineError(f"Gemini has no model '{self.card.id}': {said}. Set another with id=NAME")
         return failure_of(status, said, reply.headers, body)

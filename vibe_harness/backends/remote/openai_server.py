@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -18,7 +19,7 @@ from vibe_harness.backends.remote.http_client import ConnectionFailed, HttpClien
 from vibe_harness.backends.remote.pool import Server, ServerPool
 from vibe_harness.backends.remote.reply_limits import LONGEST_TEXT, members, sent_on
 from vibe_harness.backends.remote.server import PROBE_TIMEOUT_S, ServerEngine
-from vibe_harness.cards.schema import Lax
+from vibe_harness.cards.schema import Lax, ModelCard
 from vibe_harness.errors import EngineError
 from vibe_harness.records import Outcome, Request, Response
 
@@ -86,13 +87,15 @@ class OpenAIEngine(ServerEngine):
 
     Arguments = OpenAIArguments
     Connection = OpenAIConnection
+    can_be_started = True
 
     def _open(self) -> ServerConnection:
         self._answered = False
         self._served: list[str] = []  # the models that the server lists
         self._engine: str | None = None  # what the server is, where it says so
+        self._checkpoint: str | None = None  # what it has loaded under the model's name, likewise
         urls = self.connection.base_url
-        self._where = ", ".join(urls)
+        self._where = self.address
         at_once = self.connection.concurrency * len(urls)  # which is of one server
         clients = [open_openai(url, self._key, LONGEST_TEXT, at_once) for url in urls]
         self._pool = ServerPool([Server(url, client) for url, client in zip(urls, clients, strict=True)], self._probe)
@@ -102,16 +105,24 @@ class OpenAIEngine(ServerEngine):
     async def _leave(self) -> None:
         await self._pool.close()
 
+    @classmethod
+    def addresses(cls, card: ModelCard) -> tuple[str, ...]:
+        """The addresses of a card's servers."""
+        urls: tuple[str, ...] = OpenAIConnection.model_validate(card.connection).base_url  # type: ignore[assignment]
+        return urls
+
     def describe(self) -> Mapping[str, str]:
         """Engine, address and what of the settings is not sent."""
         described = {
             "backend": "openai",
             "client": client_version(),
-            "server": self._where,
+            **super().describe(),
             "structured_output": self.arguments.structured_output,
         }
         if self._engine:
             described["engine"] = self._engine
+        if self._checkpoint:
+            described["checkpoint"] = self._checkpoint
         if self.arguments.omit:
             described["not_sent"] = ", ".join(self.arguments.omit)
         return described
@@ -140,7 +151,9 @@ class OpenAIEngine(ServerEngine):
         return {**body, **self.arguments.extra_body}
 
     async def _send(self, request: Request, prepared: bytes) -> Response:
-        response = await self._pool.send(lambda client: self._ask(client, request, prepared))
+        response = await self._pool.send(
+            lambda client: self._named(client, partial(self._ask, client, request, prepared))
+        )
         self._answered = self._answered or response.outcome is not Outcome.ERROR
         return response
 
@@ -179,8 +192,8 @@ class OpenAIEngine(ServerEngine):
         except CallFailed as failure:
             where = self._in_card("base_url=http://HOST:PORT/v1")
             raise EngineError(
-                f"no server answers at {self._where} ({hidden(str(failure), self._key)}): start it, or name another "
-                f"{where}"
+                f"no server answers at {self._where} ({hidden(str(failure), self._key)}): start it"
+                f"{' (the card does so with --allow-serve)' if self.card.serve else ''}, or name another {where}"
             ) from None
 
     async def _probe(self, server: Server) -> str:
@@ -192,6 +205,8 @@ class OpenAIEngine(ServerEngine):
             raise EngineError(self._no_such_model())
         if any(row.get("owned_by") == "vllm" for row in rows):
             self._engine = await self._vllm_version(server)
+        root = next((row.get("root") for row in rows if row["id"] == self.card.id), None)
+        self._checkpoint = hidden(root, self._key) if isinstance(root, str) else None
         about = [hidden(one, self._key) for one in _about(rows, self.card.id)]
         return ", ".join([*about, *([self._engine] if self._engine else [])])
 

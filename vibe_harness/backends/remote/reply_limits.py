@@ -40,5 +40,5 @@ def members(value: object) -> Mapping[str, object]:
 
 
 def word(value: object) -> str | None:
-    """The value where it is a string."""
-    return value if isinstance(value, str) else None
+    """The value where it is a string that says something."""
+    return value if isinstance(value, str) and value.strip() else None

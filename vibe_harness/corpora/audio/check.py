@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from vibe_harness.corpora.audio.check_cache import check_remembered
 from vibe_harness.corpora.audio.check_files import check_files
-from vibe_harness.corpora.audio.decode import LFS_ADVICE, BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import LFS_ADVICE, BadAudio, Fault
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
 
 Checked = tuple[Clip, CheckedAudio | BadAudio]
 

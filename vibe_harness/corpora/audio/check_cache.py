@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from vibe_harness.corpora.audio.check_files import check_files
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.folders import data_folder
+from vibe_harness.records import CheckedAudio
 
-VERSION = "2"  # of the checks: raised when they measure or judge otherwise
+VERSION = "3"  # of the checks: raised when they measure or judge otherwise
 _ABSENT = (-1, -1)
 _KEY = b"vibe_harness.checks"
 _FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type), "string") for field in

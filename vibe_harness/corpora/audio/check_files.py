@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, check_audio
+from vibe_harness.corpora.audio.decode import BadAudio, check_audio
+from vibe_harness.records import CheckedAudio
 
 CORES = os.cpu_count() or 1
 _BATCH = 32  # files handed to a worker at once

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from vibe_harness.corpora.audio.container import HEAD, PROVEN, STREAMS, beyond_stream, extent
 from vibe_harness.errors import UserError
-from vibe_harness.records import Waveform
+from vibe_harness.records import CheckedAudio, Waveform
 
 SHORTEST_S = 0.1
 LOUDEST = 100.0  # of full scale: samples past it (40 dB over) are no audio at full scale 1 but, say, integers as floats
@@ -38,6 +38,12 @@ _FLOOR = 1e-12  # -120 dB
 
 CLIPPED_AT = 0.999  # of full scale
 PAUSE_DB = 30.0  # frames this far under the loud ones count as pause
+
+# Up to where does a clip have sound? In 239 recordings of five kinds, of 16 kHz and more, the highest frequency within
+# 60 dB of the loudest lies at 6.1 kHz and above (90 in 100: 7.7 kHz and above). The same, taken through 8 kHz, end at
+# 3.80 to 3.92 kHz, whatever rate they are written at afterwards.
+BAND_DB = 60.0
+BAND_FRAMES = 24  # of the louder half, spread evenly over it by their power
 
 
 class Fault(StrEnum):
@@ -69,21 +75,6 @@ class BadAudio:
     reason: str  # in words, for a person; without the file's name
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedAudio:
-    """A clip that can be used, and what its channel is like."""
-
-    duration_s: float
-    rate: int  # Hz, of the file
-    channels: int
-    format: str  # libsndfile's word for the content, whatever the file is called: "WAV", "MP3", "FLAC", "OGG"
-    subtype: str  # "PCM_16", "MPEG_LAYER_III", "OPUS"
-    sha256: str  # of the decoded waveform, see waveform_hash
-    level_db: float  # dBFS, root mean square of the frames that are no pause
-    clipped: float  # share of samples at full scale
-    pauses: float  # share of frames that are pause
-
-
 def read_audio(path: Path, rate: int) -> Waveform:
     """The clip as a model hears it: float32, mono (the mean of the channels), at `rate` Hz.
 
@@ -111,7 +102,9 @@ def check_audio(path: Path, silence: bool = False) -> CheckedAudio | BadAudio:
     seconds = len(wave.samples) / wave.rate
     if seconds < SHORTEST_S:
         return BadAudio(Fault.TOO_SHORT, f"{seconds:.3f} s long; the shortest that can be used is {SHORTEST_S} s")
-    power = np.sort(_frame_power(decoded))
+    by_frame = _frame_power(decoded)
+    order = np.argsort(by_frame)
+    power = by_frame[order]
     quiet, loud = (_decibels(power[round(share * (len(power) - 1))]) for share in (0.05, 0.95))
     if loud < SILENT_BELOW_DB and not silence:
         return BadAudio(Fault.SILENT, f"silent: its loud parts lie at {loud:.0f} dB of full scale")
@@ -128,6 +121,8 @@ def check_audio(path: Path, silence: bool = False) -> CheckedAudio | BadAudio:
         level_db=_decibels(power[pauses:].sum() / (len(power) - pauses)),
         clipped=_clipped(wave.samples),
         pauses=pauses / len(power),
+        noise_db=quiet,
+        bandwidth_hz=_bandwidth(wave, order[len(order) // 2 :]),
     )
 
 
@@ -265,6 +260,17 @@ def _frame_power(decoded: _Decoded) -> NDArray[np.float32]:
     power: NDArray[np.float32] = np.einsum("ij,ij->i", frames, frames)
     power /= length
     return np.maximum(power, np.float32(_FLOOR), out=power)
+
+
+def _bandwidth(wave: Waveform, loud: NDArray[np.intp]) -> float:
+    """The highest frequency, in Hz, that comes within BAND_DB of the loudest in some of the loud frames."""
+    length = max(1, int(FRAME_S * wave.rate))
+    chosen = loud[:: -(-len(loud) // BAND_FRAMES)]
+    frames = wave.samples[: (len(wave.samples) // length) * length].reshape(-1, length)[chosen]
+    window = np.hanning(length + 2)[1:-1].astype(np.float32)  # without its zeros: a frame may be of one sample
+    spectrum = np.abs(np.fft.rfft(frames * window, axis=1)).max(axis=0)
+    above = np.flatnonzero(spectrum >= spectrum.max() * 10 ** (-BAND_DB / 20))
+    return float(above[-1]) * wave.rate / length
 
 
 def _decibels(power: float | np.floating[Any]) -> float:

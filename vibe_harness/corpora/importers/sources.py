@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from vibe_harness.errors import UserError
+from vibe_harness.errors import StorageError, UserError, write_failed
 
 _STAMP = ".unpacked.json"
 
@@ -75,9 +75,9 @@ def unpack(archive: Path, folder: Path) -> None:
 def disk_error(path: Path, error: OSError) -> UserError:
     """The message for a failed read or write, such as a full disk. path: used if the error names no file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return UserError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
+        return StorageError(f"{path}: the disk is full: make room and run the same command again; nothing was replaced")
     where = error.filename if isinstance(error.filename, str) else path
-    return UserError(f"{where}: cannot be used: {error.strerror or error}")
+    return write_failed(f"{where}: cannot be used", error)
 
 
 def _merge(source: Path, target: Path) -> None:

@@ -6,12 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.card import CorpusCard
 from vibe_harness.corpora.confounds import Confound, confounds
 from vibe_harness.corpora.importers.base import LeftOut, counted
 from vibe_harness.corpora.manifest import Corpus
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
 
 MOST_GROUPS = 20  # columns with more groups are not listed: ages, sentences, continuations
 

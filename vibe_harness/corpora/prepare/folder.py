@@ -20,13 +20,13 @@ from typing import Any
 import filelock
 
 from vibe_harness.corpora.audio.check_cache import CachedCheck, save_checks
-from vibe_harness.corpora.audio.decode import CheckedAudio
 from vibe_harness.corpora.card import CorpusCard
 from vibe_harness.corpora.importers.base import LeftOut
 from vibe_harness.corpora.manifest import METADATA, Corpus
 from vibe_harness.corpora.prepare.data_card import data_card
 from vibe_harness.csv_sheets import inert_row
 from vibe_harness.errors import UserError
+from vibe_harness.records import CheckedAudio
 
 MANIFEST, LEFT_OUT, DATA_CARD, CHECKS, AUDIO = (
     "manifest.parquet", "left_out.csv", "README.md", "checks.parquet", "audio",
@@ -121,6 +121,8 @@ def write_manifest(path: Path, corpus: Corpus, audio: Mapping[str, CheckedAudio]
         "level_db": pa.float64(),
         "clipped": pa.float64(),
         "pauses": pa.float64(),
+        "noise_db": pa.float64(),
+        "bandwidth_hz": pa.float64(),
         "sha256": text,
     }
     columns: dict[str, Any] = {

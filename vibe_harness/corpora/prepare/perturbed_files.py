@@ -12,11 +12,11 @@ from pathlib import Path
 import soundfile
 
 from vibe_harness.corpora.audio.check_files import CORES
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, check_audio, decode
+from vibe_harness.corpora.audio.decode import BadAudio, check_audio, decode
 from vibe_harness.corpora.card import Perturbation
 from vibe_harness.corpora.prepare.perturb import perturbed
 from vibe_harness.errors import UserError
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
 
 
 def perturb_files(

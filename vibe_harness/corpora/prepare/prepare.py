@@ -16,7 +16,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.cards.yaml_file import read_card
 from vibe_harness.corpora.audio.check import describe_faults
 from vibe_harness.corpora.audio.check_cache import CachedCheck, check_cached, load_checks
-from vibe_harness.corpora.audio.decode import BadAudio, CheckedAudio, Fault
+from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.card import CorpusCard, Perturbation
 from vibe_harness.corpora.importers.base import IMPORTERS, LeftOut, Listing, counted
 from vibe_harness.corpora.importers.hub import stream
@@ -29,7 +29,7 @@ from vibe_harness.corpora.prepare.perturbed_files import perturb_files
 from vibe_harness.corpora.registry import find_corpus
 from vibe_harness.corpora.select import add_bands, keep_where, select, without_duplicates
 from vibe_harness.errors import UserError
-from vibe_harness.records import Clip
+from vibe_harness.records import CheckedAudio, Clip
 
 Stage = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 """Begins a stage with a number of steps (0: unknown). Its value is called with the number of steps done."""

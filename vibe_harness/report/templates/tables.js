@@ -1,11 +1,29 @@
 "use strict";
-// Every table.sortable: sort by its headings, search by its row names, choose its columns. Without this script the
-// page shows all of it.
+// Tabs over the sections .panel; every table.sortable: sort by its headings, choose its columns; rows and blocks are
+// filtered by search and selects. Without this script the page shows all of it.
 (() => {
   const said = document.getElementById("said");
   const say = (words) => { if (said) said.textContent = words; };
   const tables = [...document.querySelectorAll("table.sortable")];
   const words = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+
+  const panels = [...document.querySelectorAll(".panel")];
+  const links = [...document.querySelectorAll("#tabs a")];
+  const show = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const panel = target?.closest(".panel") ?? panels[0];
+    for (const one of panels) one.hidden = one !== panel;
+    for (const link of links) {
+      if (link.hash === `#${panel.id}`) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (target && target !== panel) target.scrollIntoView();
+    else window.scrollTo(0, 0);
+  };
+  if (panels.length && links.length) {
+    window.addEventListener("hashchange", show);
+    show();
+  }
 
   const keyOf = (row, column) => {
     const cell = row.cells[column];
@@ -28,21 +46,7 @@
     }
   };
 
-  for (const table of tables) {
-    for (const heading of table.tHead.rows[0].cells) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.append(...heading.childNodes);
-      heading.append(button);
-      button.addEventListener("click", () => {
-        const rising = heading.getAttribute("aria-sort") !== "ascending";
-        sort(table, heading.cellIndex, rising);
-        say(`Sorted by ${button.textContent.trim()}, ${rising ? "rising" : "falling"}`);
-      });
-    }
-    const chooser = table.closest("section")?.querySelector("details.columns");
-    if (!chooser) continue;
-    const list = chooser.querySelector("div");
+  const chooseColumns = (table, list) => {
     for (const heading of [...table.tHead.rows[0].cells].slice(1)) {
       const label = document.createElement("label");
       const box = document.createElement("input");
@@ -55,26 +59,51 @@
         for (const row of table.rows) row.cells[heading.cellIndex].hidden = !box.checked;
       });
     }
-    chooser.hidden = false;
+    list.hidden = false;
+  };
+
+  for (const table of tables) {
+    for (const heading of table.tHead.rows[0].cells) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => {
+        const rising = heading.getAttribute("aria-sort") !== "ascending";
+        sort(table, heading.cellIndex, rising);
+        say(`Sorted by ${button.textContent.trim()}, ${rising ? "rising" : "falling"}`);
+      });
+    }
+    const list = table.closest("section:not(.panel)")?.querySelector(".columns");
+    if (list) chooseColumns(table, list);
   }
 
   const search = document.getElementById("search");
-  search?.addEventListener("input", () => {
+  const selects = [...document.querySelectorAll("[data-filter]")];
+  const chosen = (names) => selects.filter((one) => names.includes(one.dataset.filter) && one.value);
+  const filter = () => {
     const sought = search.value.trim().toLowerCase();
-    let shown = 0;
-    for (const table of tables) {
-      for (const row of table.tBodies[0].rows) {
-        row.hidden = !row.cells[0].textContent.toLowerCase().includes(sought);
-        shown += !row.hidden;
-      }
+    const ofRows = chosen(["licence", "weights", "size"]);
+    for (const block of document.querySelectorAll(".block")) {
+      block.hidden = chosen(["corpus", "dimension"]).some((one) => block.dataset[one.dataset.filter] !== one.value);
     }
-    say(`${shown} rows`);
-  });
-  for (const box of document.querySelectorAll("[data-show]")) {
-    const follow = () => document.body.classList.toggle(`hide-${box.dataset.show}`, !box.checked);
-    box.addEventListener("change", follow);
-    follow();
-  }
+    let shown = 0;
+    for (const row of document.querySelectorAll("#scores tbody tr")) {
+      row.hidden = !row.cells[0].textContent.toLowerCase().includes(sought)
+        || ofRows.some((one) => row.dataset[one.dataset.filter] !== one.value);
+      shown += !row.hidden && !row.closest(".block").hidden;
+    }
+    say(`${shown} ${shown === 1 ? "row" : "rows"}`);
+  };
+  search?.addEventListener("input", filter);
+  for (const one of selects) one.addEventListener("change", filter);
+
   const controls = document.getElementById("controls");
-  if (controls) controls.hidden = false;
+  if (controls) {
+    const roomy = window.matchMedia("(min-width: 40.01rem)");
+    const unfold = () => { controls.open = roomy.matches; };
+    roomy.addEventListener("change", unfold);
+    controls.hidden = false;
+    unfold();
+  }
 })();

@@ -1,0 +1,23 @@
+"""The results of a run on the terminal: verdicts first, every figure where it is asked for, and where the rest is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vibe_harness.cli.closing import closing_lines, run_lines
+from vibe_harness.cli.full_table import print_full
+from vibe_harness.cli.output import echo
+from vibe_harness.cli.summary import print_summary
+from vibe_harness.store.results import Results
+
+
+def print_results(results: Results, folder: Path, *, full: bool = False) -> None:
+    """Print what a run found; every figure too if `full`. The last lines say what failed, and where the rest is."""
+    simulated = " (SIMULATED: not a real model)" if results.simulated else ""
+    synthetic = " (synthetic speech)" if results.corpus_synthetic else ""
+    echo(f"{results.model}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}\n")
+    print_summary(results)
+    if full:
+        print_full(results)
+    for line in (*run_lines(results), *closing_lines(results, folder, full=full)):
+        echo(line)
