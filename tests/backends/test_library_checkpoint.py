@@ -35,12 +35,12 @@ def test_the_folder_is_found_and_the_id_is_the_same_everywhere(library: Path) ->
 def test_a_changed_file_is_refused(library: Path, file: str) -> None:
     written = card("library:small/checkpoint", checkpoint_digest(library))
     (library / file).write_bytes(b"others")
-    with pytest.raises(UserError, match=r"^the model 'small': the files in .* have the digest [0-9a-f]{32}, but its"):
+    with pytest.raises(UserError, match=r"^the model 'small': the files in .* have the digest [0-9a-f]{32}, and its"):
         checkpoint(written)
 
 
 def test_a_card_without_a_digest_is_refused(library: Path) -> None:
-    with pytest.raises(UserError, match="its card has None"):
+    with pytest.raises(UserError, match="its card says None"):
         checkpoint(card("library:small/checkpoint", None))
 
 

@@ -121,7 +121,18 @@ def _asked(figures: Sequence[tuple[Column, Cell]], axis: Axis) -> AskedTask:
         if score.attribute is None and score.metric == column.metric
     ]
     shifting = [column.metric for column, _ in figures if column.is_shift]
-    attributes = {
+    attributes = _attribute_rows(result, shifting, axis)
+    shown = {attribute for attribute, row in attributes.items() if row.verdict.kind == "shift"}
+    shifts = [_most_telling(shift) for shift in shifts_of(result) if shift.attribute in shown]
+    return AskedTask(
+        first.name, result, {column.metric: own for column, own in figures}, cell.trust, tuple(leads),
+        tuple(attributes.values()), tuple(shifts),
+    )  # fmt: skip
+
+
+def _attribute_rows(result: TaskResult, shifting: Sequence[str], axis: Axis) -> dict[str, FigureRow]:
+    """The row of each attribute's score by one of the metrics `shifting`."""
+    return {
         score.attribute: FigureRow(
             score.attribute.replace("_", " "), attribute_verdict(result, score), marks_of(score, axis),
             _figures(score, None),
@@ -129,12 +140,6 @@ def _asked(figures: Sequence[tuple[Column, Cell]], axis: Axis) -> AskedTask:
         for score in result.scores
         if score.attribute is not None and score.metric in shifting
     }  # fmt: skip
-    shown = {attribute for attribute, row in attributes.items() if row.verdict.kind == "shift"}
-    shifts = [_most_telling(shift) for shift in shifts_of(result) if shift.attribute in shown]
-    return AskedTask(
-        first.name, result, {column.metric: own for column, own in figures}, cell.trust, tuple(leads),
-        tuple(attributes.values()), tuple(shifts),
-    )  # fmt: skip
 
 
 def _most_telling(shift: Shift) -> Shift:
