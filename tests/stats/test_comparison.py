@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from vibe_harness.errors import UserError
+from vibe_harness.stats.assignments import Design
 from vibe_harness.stats.bracket import LONE_SPEAKER, NEEDED_IN_HALF, NEEDED_SPEAKER, Statistic, bracket
-from vibe_harness.stats.comparison import LEAST_RATIO, _upper_score, compare, expected_size
+from vibe_harness.stats.comparison import LEAST_RATIO, _near_no_shift, _tangent, compare, expected_size
 from vibe_harness.stats.simulation import Pattern, answers, shifted, zipf
+from vibe_harness.stats.tables import Table
 
 GROUPS = np.repeat([0, 1], 15)
 
@@ -90,15 +92,51 @@ def test_expected_size_by_hand_and_by_integration() -> None:
 def test_the_upper_score_is_the_tangent_by_hand() -> None:
     # At ratio 0.75: phi = 0.3011374, 2 Phi - 1 = 0.5467453; h = 0.6022748 + 0.4100590 = 1.0123338.
     raw = Statistic(8.0, np.array([7.0, 9.0]), noise=10.0)  # under 7.98, so that no shift is in keeping with it
-    low = Statistic(-1.0, np.zeros(2))
-    found = _upper_score(raw, low)
+    found = _tangent(raw)
     assert found.value == pytest.approx(7.5 + (8 - 10.123338) / 0.5467453, abs=1e-4)
     assert found.left_out == pytest.approx(7.5 + (raw.left_out - 10.123338) / 0.5467453, abs=1e-4)
-    far = _upper_score(Statistic(100.0, np.array([99.0, 101.0]), noise=10.0), low)
+    far = _tangent(Statistic(100.0, np.array([99.0, 101.0]), noise=10.0))
     assert far.value == pytest.approx(100) and far.left_out == pytest.approx([99, 101])
-    assert _upper_score(Statistic(0.0, np.zeros(2), noise=10.0), low) is low  # never under the lower score
     still = Statistic(5.0, np.full(2, 5.0))
-    assert _upper_score(still, low) is still
+    assert _tangent(still) is still
+
+
+def test_the_upper_score_near_no_shift_by_hand() -> None:
+    """Two groups of two speakers of 8 answers, 2 values. Shares of the first value 1/4 and 3/4 in the first group, 1/2
+    and 1/2 in the second: P = (1/2, 1/2), no difference.
+
+    Without its first speaker the first group is at 3/4, without its second at 1/4; half of that, 1/8, is a difference
+    from the mean over groups. The jackknife's variance is 1/2 (1/64 + 1/64) = 1/64 for each of the four differences; a
+    = 1/4 x 1/8 = 1/32, the weights 1 / (4 a) = 8. The sum of a - 8 / 64 over four differences is -3/8, times the scale
+    50 / (2 - 1): -18.75. With a speaker left out (1/8)^2 - 1/64 = 0 stands in place of -1/64, so 4/32 x 50 = 6.25;
+    with one of the second group, nothing changes.
+    tr(wC) = 50 x 4 x 8 / 64 = 25, one free difference: 2 x 25^2 = 1,250.
+    """
+    groups = np.array([0, 0, 1, 1])
+    table = Table.of([[2, 6], [6, 2], [4, 4], [4, 4]], 4)
+    found = _near_no_shift([table], Design.of(groups))
+    assert found.score.value == pytest.approx(-18.75)
+    assert found.score.left_out == pytest.approx([6.25, 6.25, -18.75, -18.75])
+    assert found.doubled == pytest.approx(1_250)
+    twice = _near_no_shift([table, table], Design.of(groups))
+    assert twice.score.value == pytest.approx(-18.75) and twice.doubled == pytest.approx(625)
+
+
+def test_the_upper_score_near_no_shift_is_the_size_of_differences_without_noise() -> None:
+    table = Table.of([[6, 2], [6, 2], [2, 6], [2, 6]], 4)
+    found = _near_no_shift([table], Design.of(np.array([0, 0, 1, 1])))
+    assert found.score.value == pytest.approx(50) and found.doubled == 0
+
+
+@pytest.mark.parametrize("pattern", [Pattern.SPREAD, Pattern.TWO_VALUES])
+@pytest.mark.parametrize("truth", [0, 5, 10])
+def test_neither_upper_score_is_under_the_truth_with_unequal_clips(pattern: Pattern, truth: int) -> None:
+    groups, rng = np.repeat(np.arange(3), 5), np.random.default_rng(2)
+    clips = np.tile([200, 100, 50, 20, 10], 3)
+    shares = shifted(zipf(8), 3, truth, pattern)
+    tables = [Table.of(answers(rng, shares, groups, clips, 0.1), groups.size) for _ in range(200)]
+    found = np.array([_near_no_shift([table], Design.of(groups)).score.value for table in tables])
+    assert found.mean() > truth - 2 * found.std() / np.sqrt(len(found))
 
 
 def test_no_upper_score_is_under_the_truth_on_average() -> None:
@@ -108,8 +146,7 @@ def test_no_upper_score_is_under_the_truth_on_average() -> None:
         for truth in (0.0, 0.3, 1.0, 3.0):
             cells = np.where(np.arange(400) < 400 * share, truth / share, 0.0)
             raw = np.abs(cells + rng.standard_normal((300, 400))).mean(axis=1)
-            nothing = Statistic(-np.inf, np.zeros(1))
-            upper = [_upper_score(Statistic(float(one), np.zeros(1), noise=1.0), nothing).value for one in raw]
+            upper = [_tangent(Statistic(float(one), np.zeros(1), noise=1.0)).value for one in raw]
             assert np.mean(upper) >= truth - 0.01
 
 

@@ -75,4 +75,10 @@ def command(
         )
         echo(f"{name} by {dimension} on {opened.name}: {shown}{smallest}")
     source = f"the pilot {pilot}" if pilot else f"the design, with speakers' habits of {habit:g}"
-    echo(f"By {simulations} simulations a point from {source}; one answer a clip, tau {tau}, level 0.05.")
+    number = "as many answers a speaker as in the pilot" if pilot else "one answer a clip"
+    echo(f"By {simulations} simulations a point from {source}; {number}, tau {tau}, level 0.05.")
+    if pilot:
+        echo(
+            f"The clips of {opened.name} do not enter: with more clips a speaker than the pilot has, smaller shifts "
+            "are found; with fewer, only larger ones."
+        )

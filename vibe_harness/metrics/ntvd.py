@@ -58,17 +58,8 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
     test = permutation_test_with_level(
         tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed
     )
-    if speakers.owners is None:
-        brackets = bracket(tables, speakers.codes, seed=settings.seed)
-    else:
-        brackets = within_bracket(tables, speakers.codes, speakers.owners, seed=settings.seed)
-    permuted = permuted_words(speakers, settings)
     published = published_tests(frame, names, [one.kept_names for one in answers], speakers, settings)
-    whole = tested_score("ntvd", None, test.mean, test, permuted, brackets.mean)
-    parts = [
-        tested_score("ntvd", name, tested, test, permuted, part)
-        for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
-    ]
+    whole, parts = _scores(names, tables, test, speakers, settings)
     parts = [_explained(part, frame, one, speakers, settings) for part, one in zip(parts, answers, strict=True)]
     left_out = {name: part.undefined for name, part in zip(names, parts, strict=True) if part.undefined}
     if whole.value is None:
@@ -83,6 +74,22 @@ def ntvd(frame: pd.DataFrame, settings: Settings) -> list[Score]:
         replace(score, detail={**score.detail, **own, **({"tests": tests} if tests else {})})
         for score, own, tests in zip([whole, *parts], details, published, strict=True)
     ]
+
+
+def _scores(
+    names: Sequence[str], tables: Sequence[Counts], test: PermutationTest, speakers: Speakers, settings: Settings
+) -> tuple[Score, list[Score]]:
+    """The task's score and the attributes', each with its test and its bracket."""
+    if speakers.owners is None:
+        brackets = bracket(tables, speakers.codes, seed=settings.seed)
+    else:
+        brackets = within_bracket(tables, speakers.codes, speakers.owners, seed=settings.seed)
+    permuted = permuted_words(speakers, settings)
+    parts = [
+        tested_score("ntvd", name, tested, test, permuted, part)
+        for name, tested, part in zip(names, test.attributes, brackets.attributes, strict=True)
+    ]
+    return tested_score("ntvd", None, test.mean, test, permuted, brackets.mean), parts
 
 
 @dataclass(frozen=True)

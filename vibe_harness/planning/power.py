@@ -41,8 +41,9 @@ def task_power(
 
     Without a pilot, the simulation assumes one answer per clip, equal shares for the values of closed attributes,
     OPEN_VALUES values for open ones, and `habit` as the share of the variance between speakers. With a pilot (a run
-    folder of this task), answers are drawn from its speakers. The test is the default one: speakers are permuted within
-    the strata of the corpus. Raises UserError for groups that a run would reject, or if the pilot lacks the task.
+    folder of this task), answers are drawn from its speakers, as many a speaker as the pilot has. The test is the
+    default one: speakers are permuted within the strata of the corpus. Raises UserError for groups that a run would
+    reject, or if the pilot lacks the task.
     """
     if not kind_of(task.card).free_text:
         raise UserError(f"'{task.name}' is a {task.card.kind} task, and this is about nTVD, which it does not have")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from vibe_harness.stats.bracket import (
     bracket_from,
     critical_value,
     cross_fitted,
+    differences_from_mean,
     jackknife_error,
     largest_truth,
     raw_score,
@@ -32,6 +33,8 @@ from vibe_harness.stats.tables import Table
 LEAST_RATIO = 0.75
 """Shift before, in units of `Statistic.noise`, at which its upper bound is taken at the least: there the bound's error
 and its excess without any shift are about equally small (docs/statistics.md)."""
+NEAR = 0.25
+"""Standard errors that are half of the difference up to which the upper score near no shift is closest."""
 SMALL_CHANGE = 0.5
 """Noise of the change, relative to the mean noise of the two runs, under which the change itself bounds the difference:
 the answers of the two runs are then largely the same."""
@@ -85,29 +88,51 @@ def compare(
     if not both:
         return Comparison(None, None, None, None, None, both, "no attribute has a score in both runs")
     raw = [average([scores[index][run] for index in both]) for run in (0, 1)]
-    first, second = raw[0].value, raw[1].value
-
-    def without(reason: str, difference: float | None = None) -> Comparison:
-        return Comparison(first, second, difference, None, None, both, reason)
-
+    untested = Comparison(raw[0].value, raw[1].value, None, None, None, both)
     if np.bincount(design.groups).min() < 2:
-        return without(LONE_SPEAKER)
-    pairs = [pairs[index] for index in both]
+        return replace(untested, reason=LONE_SPEAKER)
+    return _compared([pairs[index] for index in both], raw, untested, design, level, seed)
+
+
+def _compared(
+    pairs: Sequence[tuple[Table, Table]],
+    raw: Sequence[Statistic],
+    untested: Comparison,
+    design: Design,
+    level: float,
+    seed: int,
+) -> Comparison:
+    """The comparison of attributes that have a score in both runs, with the reason where there is no error."""
     low = [average([cross_fitted(pair[run], design, seed=seed) for pair in pairs]) for run in (0, 1)]
     difference = low[1].value - low[0].value
     errors = [float(jackknife_error(of[1].left_out - of[0].left_out, design.groups)) for of in (raw, low)]
     reason = why_no_error(errors[0], difference, errors[1])
     if reason is not None:
-        return without(reason, difference if np.isfinite(difference) else None)
+        return replace(untested, reason=reason, difference=difference if np.isfinite(difference) else None)
     if max(errors) < NO_NOISE:
         alike = all(np.array_equal(one.counts, other.counts) for one, other in pairs)
         interval, p_value, upper = _without_noise(difference, 1 if alike else 2, design, level)
-        return Comparison(first, second, difference, interval, p_value, both, upper=upper)
-    ends = _ends(low, [_upper_score(*of) for of in zip(raw, low, strict=True)], design)
-    interval, upper = _interval(ends, design, level)
+    else:
+        interval, p_value, upper = _with_noise(pairs, raw, low, design, level)
+    return replace(untested, difference=difference, interval=interval, p_value=p_value, upper=upper)
+
+
+def _with_noise(
+    pairs: Sequence[tuple[Table, Table]],
+    raw: Sequence[Statistic],
+    low: Sequence[Statistic],
+    design: Design,
+    level: float,
+) -> tuple[tuple[float, float], float, float]:
+    """Interval, p and upper bound of a difference whose ends have standard errors."""
+    high = [
+        _upper_score(one, own, [pair[run] for pair in pairs], design)
+        for run, (one, own) in enumerate(zip(raw, low, strict=True))
+    ]
+    ends = _ends(low, high, design)
+    (start, end), upper = _interval(ends, design, level)
     least, most = _limits(pairs, raw, low, design, level)
-    interval = max(interval[0], least), min(interval[1], most)
-    return Comparison(first, second, difference, interval, _p_value(ends, design), both, upper=min(upper, most))
+    return (max(start, least), min(end, most)), _p_value(ends, design), min(upper, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,30 +153,77 @@ class _Ends:
         return max(self.high - self.low, 0.0)
 
 
-def _ends(low: Sequence[Statistic], high: Sequence[Statistic], design: Design) -> _Ends:
+def _ends(low: Sequence[Statistic], high: Sequence[_Upper], design: Design) -> _Ends:
     """From the lower and the upper score of each run."""
-    errors = [
-        float(jackknife_error(one.left_out - other.left_out, design.groups))
-        for one, other in ((low[1], high[0]), (high[1], low[0]))
-    ]
-    return _Ends(low[1].value - high[0].value, high[1].value - low[0].value, *errors)
+    errors = []
+    for lower, upper in ((low[1], high[0]), (low[0], high[1])):
+        together, alone = (
+            float(jackknife_error(left_out, design.groups)) ** 2
+            for left_out in (lower.left_out - upper.score.left_out, lower.left_out)
+        )
+        # Never under that of an upper score without any shift, which chance can make small together with the score.
+        least = alone + upper.doubled if upper.doubled else 0.0
+        errors.append(float(np.sqrt(max(together - upper.doubled, least))))
+    return _Ends(low[1].value - high[0].score.value, high[1].score.value - low[0].value, *errors)
 
 
-def _upper_score(raw: Statistic, low: Statistic) -> Statistic:
+@dataclass(frozen=True, slots=True)
+class _Upper:
+    """A score whose expectation is not under the true shift. doubled: at least its variance without any shift, which
+    leaving out speakers gives twice; 0 where it does not."""
+
+    score: Statistic
+    doubled: float = 0.0
+
+
+def _upper_score(raw: Statistic, low: Statistic, tables: Sequence[Table], design: Design) -> _Upper:
+    """Of the two such scores that near no shift where the raw score puts the truth under LEAST_RATIO, else the tangent.
+    Never under the lower score."""
+    near = raw.noise > 0 and largest_truth(max(raw.value, 0.0), raw.noise) < LEAST_RATIO * raw.noise
+    upper = _near_no_shift(tables, design) if near else _Upper(_tangent(raw))
+    return _Upper(low) if upper.score.value < low.value else upper
+
+
+def _near_no_shift(tables: Sequence[Table], design: Design) -> _Upper:
+    """The mean over tables of a score that is close to the truth where no difference is large.
+
+    For any a > 0, |d| <= a + d^2 / (4 a). A difference x that is seen has an expected square of d^2 + s^2, s^2 its
+    variance, whatever its distribution; so the sum of a + (x^2 - s^2) / (4 a) is not under the sum of |d| on average. a
+    is NEAR standard errors, those smoothed over groups and values (a product of both). With normal errors of covariance
+    C and weights w = 1 / (4 a) the variance is 4 d'wCwd + 2 tr(wCwC); leaving out speakers gives 4 x'wCwx, which is
+    4 d'wCwd + 4 tr(wCwC) on average. tr(wCwC) is at least tr(wC)^2 over the number of differences that are free.
+    """
+    scale, parts, trace, free = 50.0 / (design.group_count - 1), [], 0.0, 0
+    for table in tables:
+        shares, left_out = (differences_from_mean(one) for one in replicated_shares(table, design))
+        variance = jackknife_error(left_out, design.groups) ** 2
+        total = max(float(variance.sum()), 1e-300)
+        start = NEAR * np.sqrt(np.outer(variance.sum(axis=1), variance.sum(axis=0)) / total)
+        weights = np.divide(0.25, start, out=np.zeros_like(start), where=start > 0)
+        values = [
+            scale * np.where(start > 0, start + weights * (one**2 - variance), np.abs(one)).sum(axis=(-2, -1))
+            for one in (shares, left_out)
+        ]
+        parts.append(Statistic(float(values[0]), np.asarray(values[1])))
+        trace += scale * float((weights * variance).sum()) / len(tables)
+        free += (design.group_count - 1) * max(int((table.counts.sum(axis=(0, 1)) > 0).sum()) - 1, 1)
+    return _Upper(average(parts), 2 * trace**2 / free)
+
+
+def _tangent(raw: Statistic) -> Statistic:
     """A score whose expectation is not under the true shift, linear in the raw score.
 
     With noise W the raw score is expected to be at least W h(truth / W) (`bracket.largest_truth`), and h is convex: it
     lies over its tangent at any ratio u. So u W + (raw - W h(u)) / h'(u) is not under the truth on average. The inverse
     of h itself, whose slope is without bound near no shift, is far noisier there. u is where the raw score puts the
-    truth, but at least LEAST_RATIO. Never under the lower score.
+    truth, but at least LEAST_RATIO.
     """
     if raw.noise == 0:
         return raw
     ratio = max(largest_truth(max(raw.value, 0.0), raw.noise) / raw.noise, LEAST_RATIO)
     height, slope = expected_size(ratio)
     start = (ratio - height / slope) * raw.noise
-    upper = Statistic(start + raw.value / slope, start + raw.left_out / slope)
-    return low if upper.value < low.value else upper
+    return Statistic(start + raw.value / slope, start + raw.left_out / slope)
 
 
 def expected_size(ratio: float) -> tuple[float, float]:

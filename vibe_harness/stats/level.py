@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from vibe_harness.stats.assignments import Codes, Design
 from vibe_harness.stats.ntvd import Counts, Floats
@@ -49,25 +49,32 @@ def permutation_test_with_level(
     """
     test = permutation_test(tables, groups, strata, permutations=permutations, seed=seed)
     results = [*test.attributes, test.mean]
-    few = [one.effective_speakers is not None and one.effective_speakers < FEW_SPEAKERS for one in results]
-    found = [one.p_value is not None and one.p_value <= ALPHA for one in results]
-    if not any(few) and not any(found):
+    few = np.array([(one.effective_speakers or FEW_SPEAKERS) < FEW_SPEAKERS for one in results])
+    found = np.array([one.p_value is not None and one.p_value <= ALPHA for one in results])
+    if not few.any() and not found.any():
         return test
     design = Design.of(groups, strata)
     checked = [Table.of(table, design.groups.size) for table in tables]
     levels = np.full(len(results), np.nan)
-    if any(few):
+    if few.any():
         levels = np.where(few, simulated_levels(checked, design, seed), levels)
-    if any(found):
-        hidden = [hidden_habits(table.counts.sum(axis=1), design, seed) for table in checked]
-        looked = np.array([*(own is not None for own in hidden), any(own is not None for own in hidden)]) & found
-        if looked.any():
-            levels = np.fmax(levels, np.where(looked, simulated_levels(checked, design, seed, hidden), np.nan))
+    if found.any():
+        levels = np.fmax(levels, _hidden_levels(checked, found, design, seed))
     results = [
         replace(one, level=float(level)) if np.isfinite(level) and one.p_value is not None else one
         for one, level in zip(results, levels, strict=True)
     ]
     return replace(test, attributes=tuple(results[:-1]), mean=results[-1])
+
+
+def _hidden_levels(tables: Sequence[Table], found: NDArray[np.bool_], design: Design, seed: int) -> Floats:
+    """The levels (A + 1) of what was found, under habits that do not show; NaN where there are none."""
+    hidden = [hidden_habits(table.counts.sum(axis=1), design, seed) for table in tables]
+    some = [habits is not None for habits in hidden]
+    looked = found & [*some, any(some)]
+    if not looked.any():
+        return np.full(found.size, np.nan)
+    return np.where(looked, simulated_levels(tables, design, seed, hidden), np.nan)
 
 
 def simulated_levels(
