@@ -136,4 +136,4 @@ def test_the_wait_grows_while_the_server_answers_nobody() -> None:
         tries.sent_at = float(at)
         patience.answered(at + 0.4)
         waits.append(patience.wait(tries, broken, at + 0.5))
-    assert all(w is not None and 0.1 * (i + 1) <= w <= 0.2 * (i + 1) for i, w in enumerate(waits))
+    assert all(w is not None and 0.05 * (i + 1) <= w <= 0.1 * (i + 1) for i, w in enumerate(waits))

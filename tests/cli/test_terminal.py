@@ -89,13 +89,13 @@ def test_an_output_that_takes_no_more_is_said_in_a_line():
     "closed",
     [pytest.param(">&-", marks=pytest.mark.slow), pytest.param("2>&-", marks=pytest.mark.slow), "<&- >&- 2>&-"],
 )
-def test_a_program_started_with_its_streams_closed_goes_on(quick, tones, closed):
+def test_a_program_started_with_its_streams_closed_goes_on(vibe, tones, closed):
     words = [sys.executable, "-m", "vibe_harness", *RUN, "--corpus", str(tones), "--output-path", "out"]
     done = subprocess.run(
-        ["sh", "-c", f'"$@" {closed}', "sh", *words], cwd=quick.folder, capture_output=True, check=False
+        ["sh", "-c", f'"$@" {closed}', "sh", *words], cwd=vibe.folder, capture_output=True, check=False
     )
     assert done.returncode in (0, 1) and b"Traceback" not in done.stderr
-    quick("run-check", "out", check=0)  # nothing that was printed went into a file
+    vibe("run-check", "out", check=0)  # nothing that was printed went into a file
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names are text")

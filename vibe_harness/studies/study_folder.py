@@ -1,4 +1,4 @@
-"""The folder of a study: running what is missing in it, and merging what other machines have done."""
+"""The folder of a study: running the cells that are missing, and merging those of other machines."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ FORMAT = 1
 
 
 class StudyFolder:
-    """Where a study's run folders lie: MODEL/CORPUS/TASK, and beside them what failed.
+    """The run folders of a study, MODEL/CORPUS/TASK, and a record of failures.
 
     study.json     the settings that all cells share
     failures.json  cell -> why its last start failed
     """
 
     def __init__(self, path: Path, study: Study) -> None:
-        """Raises UserError where the folder holds a study with other settings, or a run."""
+        """Raises UserError if the folder holds a run, or a study with other settings."""
         self.path = path
         self._study = study
         self._failures = path / "failures.json"
         self._check(path)
 
     def begin(self) -> None:
-        """Write down what all cells share."""
+        """Write the settings that all cells share."""
         with self._writing("study.json") as path:
             write_json(path, {"format": FORMAT, "settings": self._study.settings()})
 
@@ -59,7 +59,7 @@ class StudyFolder:
         return {str(cell): str(why) for cell, why in found.items()} if isinstance(found, dict) else {}
 
     def note(self, cell: StudyCell, why: str | None) -> None:
-        """Write down that a cell failed, or that it no longer does."""
+        """Record that a cell failed, or that it no longer does."""
         if self.failures().get(cell.name) != why:
             with self._writing(self._failures.name) as path:
                 failures = self.failures()  # which another process may have added to meanwhile
@@ -81,10 +81,10 @@ class StudyFolder:
             lock.release()
 
     def merge(self, other: Path) -> tuple[int, int]:
-        """Copy over the cells of another folder of the study; how many were copied, and how many were here already.
+        """Copy the cells of another folder of the study; returns the numbers of copied and of present cells.
 
-        A cell that both hold is kept as the one that has come further has it. Raises UserError for another study, for
-        one cell that was asked otherwise here and there, and for one that is being run.
+        If both folders have a cell, the one with more progress is kept. Raises UserError for another study, for a cell
+        whose runs differ in their settings, and for one that is being run.
         """
         if not _holds_study(other):
             raise UserError(f"{other}: not a folder of a study: it has no study.json")
@@ -96,7 +96,7 @@ class StudyFolder:
             if target.run_json.exists():
                 if target.read()["asked"] != source.read()["asked"]:
                     raise UserError(
-                        f"{target.path} and {source.path}: one cell, asked otherwise: nothing was merged of it"
+                        f"{target.path} and {source.path}: the same cell with different settings: it was not merged"
                     )
                 if _answered(target) >= _answered(source):
                     kept += 1
@@ -106,13 +106,13 @@ class StudyFolder:
         return copied, kept
 
     def _check_test(self, source: RunFolder) -> None:
-        """Raise UserError where a run of another folder was scored by another test than those that are here."""
+        """Raise UserError if a run of the other folder was scored by another test than the runs in this folder."""
         own = {name for path in self.path.glob("*/*/*/results.json") for name in test_names(read_results(path))}
         other = set(test_names(read_results(source.results))) if source.results.is_file() else set()
         if own and other and own != other:
             raise UserError(
                 f"{source.path}: scored by the test '{min(other)}', and the runs in {self.path} by '{min(own)}': score "
-                "the earlier ones again with `vibe-harness run_scoring`, then merge"
+                "the earlier ones again with `vibe-harness score`, then merge"
             )
 
     def _check(self, path: Path) -> None:
@@ -125,7 +125,7 @@ class StudyFolder:
         if not isinstance(settings, dict):
             raise UserError(f"{path / 'study.json'}: not the record of a study that this version reads")
         own = self._study.settings()
-        defaults = {option.name: option.default for option in options()}  # of options that came later
+        defaults = {option.name: option.default for option in options()}  # options of later versions
         differing = sorted(
             name
             for name in own.keys() | settings.keys()
@@ -139,14 +139,14 @@ class StudyFolder:
 
 
 def _plain_default(value: Any) -> Any:
-    """The default of an option as JSON holds it."""
+    """The default of an option, as in JSON."""
     return list(value) if isinstance(value, tuple) else value
 
 
 def _holds_study(path: Path) -> bool:
     try:
         return (path / "study.json").is_file()
-    except OSError as error:  # a path too long, for one
+    except OSError as error:  # for example, the path is too long
         raise UserError(f"{path}: cannot be the folder of a study: {error.strerror}") from None
 
 
@@ -159,7 +159,7 @@ def _answered(folder: RunFolder) -> int:
 
 
 def _copy(source: RunFolder, target: RunFolder) -> None:
-    """Copy a run folder whole: aside first, so that a merge which is killed leaves no half of one."""
+    """Copy a run folder under a temporary name and rename it, so that a killed merge leaves no partial folder."""
     if source.is_locked() or target.is_locked():
         raise UserError(f"{source.path}: being run (here or there): merge when it has ended")
     aside = target.path.with_name(f".{target.path.name}{PART}")
@@ -187,12 +187,12 @@ def run_cells(
     allow_serve: bool = False,
     same_model: bool = False,
 ) -> None:
-    """Run what is missing: all is asked first, model by model; then all is read and scored. Each model is loaded once.
+    """Run the missing cells: all models answer first, one after the other, then all answers are read and scored.
 
-    A cell that fails is noted in the study's folder, and the others go on. executor, executor_args: where engines run,
-    which each machine says for itself. trust_remote_code, allow_serve: the person's own word, which no study file can
-    give; same_model: likewise, that servers at other addresses have the same models. Raises UserError for an executor
-    or an argument of it that does not exist, and where two cards would start their server at one port.
+    Each model is loaded once. A failed cell is recorded in the study's folder, and the others go on. executor,
+    executor_args: where engines run on this machine. trust_remote_code, allow_serve: permissions that a study file
+    cannot give. same_model: the user states that servers at other addresses serve the same models. Raises UserError for
+    an unknown executor or argument, and if two cards would start their servers on one port.
     """
     opener_of(executor, executor_args)
     if allow_serve:

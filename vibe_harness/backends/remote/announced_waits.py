@@ -1,4 +1,4 @@
-"""How long a server asks a client to wait, wherever in its reply it says so."""
+"""The wait that a server asks for in a reply."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from email.utils import parsedate_to_datetime
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d+)?")
-_EPOCH = 1e9  # a larger number of seconds is a time since 1970: waits are shorter than 30 years
+_EPOCH = 1e9  # a larger number of seconds is a time since 1970
 
 
 def announced_wait(headers: Mapping[str, str], body: object, now: datetime | None = None) -> float | None:
-    """Seconds that a reply asks for; None where it names no wait.
+    """Seconds that a reply asks the client to wait; None if it does not.
 
     The longest of Retry-After (RFC 9110, 10.2.3: seconds or a date), retry-after-ms, and the retryDelay of a
-    google.rpc.RetryInfo in the body. Where none of these stands there, the time at which an exhausted limit is reset
-    (x-ratelimit-reset-requests, x-ratelimit-reset-tokens). headers: their names in any case.
+    google.rpc.RetryInfo in the body. Without any of these, the time at which an exhausted limit is reset
+    (x-ratelimit-reset-requests, x-ratelimit-reset-tokens). headers: with names in any case.
     """
     now = now or datetime.now(UTC)
     lower = {name.lower(): value for name, value in headers.items()}
@@ -39,7 +39,7 @@ def _seconds_or_date(value: str | None, now: datetime) -> float | None:
         if date.tzinfo is None:
             date = date.replace(tzinfo=UTC)
         return (date - now).total_seconds()
-    except (ValueError, OverflowError):  # no date, or one that no calendar has
+    except (ValueError, OverflowError):  # not a date, or an impossible one
         return None
 
 
@@ -66,7 +66,7 @@ def _duration(value: object, now: datetime) -> float | None:
 
 def _retry_delay(body: object) -> float | None:
     """The longest retryDelay among the details of an error: "6s", "0.25s", or seconds and nanos."""
-    if isinstance(body, list) and len(body) == 1:  # as Google's servers answer a stream
+    if isinstance(body, list) and len(body) == 1:  # Google's servers wrap errors of streams in a list
         body = body[0]
     error = body.get("error") if isinstance(body, dict) else None
     details = error.get("details") if isinstance(error, dict) else None
@@ -87,7 +87,7 @@ def _proto_duration(value: object) -> float | None:
 
 
 def _reset(headers: Mapping[str, str], now: datetime) -> float | None:
-    """When an exhausted limit is reset; where none is said to be exhausted, the first of all resets."""
+    """Seconds until an exhausted limit is reset; if none is marked as exhausted, until the first reset."""
     exhausted: list[float] = []
     others: list[float] = []
     for name, value in headers.items():

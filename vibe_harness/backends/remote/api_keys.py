@@ -1,4 +1,4 @@
-"""Keys come from the environment alone, and never reach a log, a run folder or an error text."""
+"""API keys. They come from the environment only, and never reach a log, a run folder or an error message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vibe_harness.records import Response
 
 
 def read_key(variable: str | None) -> str | None:
-    """The key in an environment variable, None where no variable is named. Raises UserError where it is not set."""
+    """The key in an environment variable; None if no variable is named. Raises UserError if it is not set."""
     if variable is None:
         return None
     key = os.environ.get(variable, "").strip()
@@ -19,22 +19,22 @@ def read_key(variable: str | None) -> str | None:
     return key
 
 
-LONG = 12  # letters: a key that is shorter may be a word, and words of an answer stay as they are
+LONG = 12  # characters: a shorter key may be an ordinary word, which answers keep
 
 
 def hidden(text: str, key: str | None) -> str:
-    """The text in one short line, without the key."""
+    """The text as one short line, without the key."""
     text = " ".join(text.split())
     return (text.replace(key, "[key]") if key else text)[:300]
 
 
 def kept_words(text: str, key: str | None) -> str:
-    """What a server said, to be kept: its words as they are, without the key, unless that is short as a word."""
+    """Text of a server to store: unchanged but for the key, unless that is as short as a word."""
     return text.replace(key, "[key]") if key and len(key) >= LONG else text
 
 
 def without_key(response: Response, key: str | None) -> Response:
-    """The response without the key, which a server may say in any of its fields; its error in one short line."""
+    """The response without the key, which a server may repeat in any field; its error as one short line."""
     if not key:
         return response
     return replace(

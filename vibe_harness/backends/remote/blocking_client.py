@@ -1,4 +1,4 @@
-"""One call at a time to a server, for synchronous code that asks little: speech and its recognition."""
+"""Single calls to a server from synchronous code, for speech synthesis and recognition."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ RETRIES = 5
 
 
 class BlockingClient:
-    """Asks a server, and asks again where a failure may pass. Every call opens a connection of its own."""
+    """Calls a server, and retries temporary failures. Every call opens its own connection."""
 
     def __init__(self, client: Callable[[], HttpClient], where: str, timeout_s: float, key: str | None) -> None:
-        """client: makes the client of one call. where: the server's address, for messages."""
+        """client: makes the client for a call. where: the server's address, for messages."""
         self._client = client
         self._where = where
         self._timeout_s = timeout_s
         self._key = key
 
     def post(self, what: str, path: str, body: Callable[[], bytes | aiohttp.FormData]) -> Reply:
-        """The reply to one question. what: what is wanted, for messages. body: makes it anew for each try.
+        """The reply to one call. what: what is requested, for messages. body: makes the body for each try.
 
-        Raises EngineError where the server does not answer it well, in one line without the key.
+        Raises EngineError, in one line without the key, if the calls fail.
         """
         patience, tries = Patience(RETRIES), Tries(time.monotonic())
         while True:

@@ -1,4 +1,4 @@
-"""A call to a server that failed, and what its failure says of the next try."""
+"""Failed calls to a server, and whether and when to retry them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from enum import StrEnum
 
 from vibe_harness.backends.remote.announced_waits import announced_wait
 
-RETRIED = frozenset({408, 409, 425, 429})  # and every status from 500 on but 501
+RETRIED = frozenset({408, 409, 425, 429})  # and every status from 500 except 501
 OVERLOADED = frozenset({503, 529})
 
 
 class Refusal(StrEnum):
-    """Why a server refuses a call that it would take at another time. The two are counted apart."""
+    """Why a server temporarily refuses a call. The two reasons are counted separately."""
 
-    RATE = "rate"  # the client sends more than its quota allows
-    OVERLOAD = "overload"  # the server has more work than it can do, whoever sent it
+    RATE = "rate"  # the client exceeds its quota
+    OVERLOAD = "overload"  # the server is overloaded
 
 
 class CallFailed(Exception):
-    """One call failed.
+    """A call failed.
 
-    retry: another try may succeed. refusal: the server refused the call for its load. wait_s: seconds that the server
-    asks the client to wait before the next try; None where it names none.
+    retry: whether another try may succeed. refusal: set if the server refused the call because of load. wait_s: seconds
+    that the server asks the client to wait; None if it does not.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class CallFailed(Exception):
 
 
 def failure_of(status: int, message: str, headers: Mapping[str, str], body: object) -> CallFailed:
-    """The failure that an HTTP status stands for, be it the reply's own or one that is named in the body of a 200.
+    """The failure for an HTTP status, of the reply itself or named in the body of a reply with status 200.
 
-    message: the server's own words. body: the decoded reply, which may hold the wait that the server asks for.
+    message: the server's text. body: the decoded reply, which may hold the wait that the server asks for.
     """
     refusal = None
     if status in OVERLOADED or (is_retried(status) and "overloaded" in message.lower()):
@@ -53,5 +53,5 @@ def failure_of(status: int, message: str, headers: Mapping[str, str], body: obje
 
 
 def is_retried(status: int) -> bool:
-    """Whether a status stands for a failure that may pass."""
+    """Whether a status is a temporary failure."""
     return status in RETRIED or (500 <= status < 600 and status != 501)

@@ -10,20 +10,20 @@ from vibe_harness.backends.remote.call_failed import CallFailed
 from vibe_harness.backends.remote.reply_limits import members, told_tokens, word
 from vibe_harness.records import Outcome, Response
 
-# Words by which servers name the kind of an error that has no HTTP status, and the status that stands for it.
+# Names of errors without an HTTP status, and the corresponding status.
 KINDS = {
     "rate_limit": 429, "too_many_requests": 429, "overloaded": 503, "unavailable": 503, "timeout": 504,
     "server_error": 500, "internal_error": 500, "bad_gateway": 502,
 }  # fmt: skip
-THOUGHTS = frozenset({"thinking", "reasoning"})  # types of content parts that are no part of the answer
+THOUGHTS = frozenset({"thinking", "reasoning"})  # types of content parts that do not belong to the answer
 
 
 def error_in(reply: object) -> tuple[int | None, str, str] | None:
-    """The error that a decoded body holds: its HTTP status where it names one, its code, and its words."""
-    if isinstance(reply, list) and len(reply) == 1:  # as Google's servers answer a stream
+    """The error in a decoded body: its HTTP status, if any, its code, and its message."""
+    if isinstance(reply, list) and len(reply) == 1:  # Google's servers wrap errors of streams in a list
         reply = reply[0]
     error = members(reply).get("error")
-    if not error and members(reply).get("object") == "error":  # vLLM's, of before it had an object of its own
+    if not error and members(reply).get("object") == "error":  # older versions of vLLM have no error object
         error = reply
     if not error:
         return None
@@ -33,7 +33,7 @@ def error_in(reply: object) -> tuple[int | None, str, str] | None:
 
 
 def _status(error: Mapping[str, Any]) -> int | None:
-    """The HTTP status that an error names, as a number or in words; None where it names none."""
+    """The HTTP status that an error names, as a number or by name; None if it names none."""
     code = error.get("code")
     if isinstance(code, int | str) and str(code).isascii() and str(code).isdigit():
         return int(code)
@@ -42,11 +42,11 @@ def _status(error: Mapping[str, Any]) -> int | None:
 
 
 def read_reply(request: str, reply: object, seconds: float, max_tokens: int | None = None) -> Response:
-    """The response that a decoded JSON body holds.
+    """The response in a decoded JSON body.
 
-    A reply without exactly one choice, or with a finish reason that is not known, is an error; the reason is kept. A
-    reply without any reason was ended by the model, unless it holds as many tokens as were allowed. Raises CallFailed
-    where the server says that the generation broke off.
+    A reply without exactly one choice, or with an unknown finish reason, is an error; the reason is kept. A reply
+    without a reason was ended by the model, unless it has as many tokens as allowed. Raises CallFailed if the server
+    reports that the generation was interrupted.
     """
 
     def failed(why: str) -> Response:
@@ -87,7 +87,7 @@ def read_reply(request: str, reply: object, seconds: float, max_tokens: int | No
 
 
 def _text(content: object) -> str | None:
-    """The text of a message's content, be it in parts; None where it is not text."""
+    """The text of a message's content, which may be in parts; None if it is not text."""
     if content is None or isinstance(content, str):
         return content or ""
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
@@ -97,7 +97,7 @@ def _text(content: object) -> str | None:
 
 
 def _why(outcome: Outcome, reason: str | None, message: Mapping[str, Any], output_tokens: int | None) -> str | None:
-    """Why there is no answer, where the reply shows it."""
+    """Why there is no answer, if the reply shows it."""
     if outcome is Outcome.ERROR:
         return f"unknown finish reason {reason!r}"
     if outcome is not Outcome.EMPTY or not (message.get("reasoning_content") or message.get("reasoning")):
@@ -110,7 +110,7 @@ def _why(outcome: Outcome, reason: str | None, message: Mapping[str, Any], outpu
 
 
 def words_of(body: Any, text: bytes) -> str:
-    """What the body of an HTTP error says: the server's message, or the first of its text."""
+    """The message in the body of an HTTP error, or else the beginning of the body."""
     error = error_in(body)
     if error is not None:
         return error[2]

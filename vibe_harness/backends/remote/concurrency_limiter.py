@@ -1,7 +1,7 @@
-"""How many calls may be under way at once, learnt from what the server refuses.
+"""The number of simultaneous calls, adapted to the calls that the server refuses.
 
-A refusal may go with the load, and then fewer calls are refused as fewer are sent; or it may not, and then sending less
-only costs time. Which of the two it is, is tried out: see `ConcurrencyLimiter`.
+Refusals may depend on the load, so that fewer calls are refused if fewer are sent; or they may not, and then sending
+less only costs time. `ConcurrencyLimiter` finds out which by trials.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ PAUSES = 6  # in a row, at most; then the requests are asked again each for itse
 
 @dataclass(eq=False, slots=True)
 class Slot:
-    """The right to one call. sent_at: when it was sent, on the loop's clock."""
+    """Permission for one call. sent_at: when it was sent, on the loop's clock."""
 
     sent_at: float
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A lower limit, tried out. share: of refusals of this kind, at the limit of before."""
+    """A trial of a lower limit. share: of refusals of this kind, at the previous limit."""
 
     kind: Refusal
     share: float
@@ -40,18 +40,17 @@ class Trial:
 
 
 class ConcurrencyLimiter:
-    """At most `limit` calls under way at once.
+    """Allows at most `limit` simultaneous calls.
 
-    - A call that fails gives up its slot, and waits without one. Its slot stays empty for as long as a call usually
-      takes, so that a server that refuses fast is not called the faster, unless refusals are known not to go with the
-      load.
-    - Over each window of calls the share of refusals is measured, each kind for itself. Where it is higher than usual,
-      the limit is lowered by that share for one window. If the share then falls by six tenths, the refusals went with
-      the load and the limit stays; from there it rises in small steps. Otherwise the limit is restored, and this share
-      is the usual one from then on.
-    - After ROW refusals with no answer between them, the server is taken to refuse everything it is not at work on, and
-      the limit becomes the number of those calls. Where the refusals named a wait, nothing is sent until the longest
-      has passed, and then one call at a time until one is answered.
+    - A failed call releases its slot and waits without one. The slot stays empty for the usual duration of a call, so
+      that a server that refuses fast is not called faster, unless refusals are known not to depend on the load.
+    - The share of refusals is measured over each window of calls, separately for each kind. If it is higher than usual,
+      the limit is lowered by that share for one window. If the share then falls by six tenths, the refusals depend on
+      the load and the limit stays; it then rises in small steps. Otherwise the limit is restored, and this share
+      becomes the usual one.
+    - After ROW refusals in a row, the server is assumed to refuse everything beyond its current work, and the limit
+      becomes the number of calls that it is working on. If the refusals asked for a wait, nothing is sent until the
+      longest wait has passed, and then one call at a time until one is answered.
     """
 
     def __init__(self, most: int) -> None:
@@ -59,23 +58,23 @@ class ConcurrencyLimiter:
         self.limit = float(most)
         self._known_good = float(most)  # the limit up to which it doubles from window to window
         self._under_way: set[Slot] = set()
-        self._resting = 0  # slots that stay empty for a while
+        self._resting = 0  # slots that stay empty for some time
         self._first: deque[asyncio.Future[Slot]] = deque()  # requests that were never sent
-        self._again: deque[asyncio.Future[Slot]] = deque()  # requests that failed: ahead of the others
+        self._again: deque[asyncio.Future[Slot]] = deque()  # failed requests, which go first
         self._typical_s = 0.0  # duration of an answered call
         self._paused_until = float("-inf")
-        self._row = 0  # refusals with no answer between them
+        self._row = 0  # refusals in a row
         self._row_from = 0.0  # when the first of them was sent
-        self._row_until = float("-inf")  # the end of the longest wait that they named
+        self._row_until = float("-inf")  # the end of the longest wait that they asked for
         self._pauses = 0  # in a row
         self._trial: Trial | None = None
-        self._usual = dict.fromkeys(Refusal, 0.0)  # shares of refusals that were found not to go with the load
+        self._usual = dict.fromkeys(Refusal, 0.0)  # shares of refusals that do not depend on the load
         self._steady = 0  # windows until the next step upward
         self._next_steady = 1
         self._begin_window(0.0)
 
     async def take(self, again: bool = False) -> Slot:
-        """Wait for a slot. again: for a request that failed before."""
+        """Wait for a slot. again: whether the request failed before."""
         turn: asyncio.Future[Slot] = asyncio.get_running_loop().create_future()
         (self._again if again else self._first).append(turn)
         self._wake()
@@ -87,12 +86,12 @@ class ConcurrencyLimiter:
             raise
 
     def release(self, slot: Slot) -> None:
-        """Give a slot back that says nothing of the server."""
+        """Return a slot without a result of the call."""
         self._under_way.discard(slot)
         self._wake()
 
     def answered(self, slot: Slot) -> None:
-        """The call was answered, well or not."""
+        """Note that the call was answered, with success or not."""
         now = asyncio.get_running_loop().time()
         took = now - slot.sent_at
         self._typical_s = took if not self._typical_s else 0.9 * self._typical_s + 0.1 * took
@@ -102,7 +101,7 @@ class ConcurrencyLimiter:
         self._free(slot, now, 0.0)
 
     def failed(self, slot: Slot, failure: CallFailed) -> None:
-        """The call failed; where its failure may pass, its slot stays empty for the rest of a usual call's time."""
+        """Note that the call failed. After a temporary failure the slot stays empty for the rest of a usual call."""
         now = asyncio.get_running_loop().time()
         if failure.refusal is not None:
             self._note_refusal(slot, now, failure.wait_s)
@@ -111,7 +110,7 @@ class ConcurrencyLimiter:
         self._free(slot, now, self._typical_s if failure.retry and not unaffected else 0.0)
 
     def _free(self, slot: Slot, now: float, lasting: float) -> None:
-        """Free a slot, `lasting` seconds after its call was sent; below a limit of 1, the calls are spaced besides."""
+        """Free a slot, `lasting` seconds after its call was sent. Below a limit of 1, calls are also spaced."""
         self._under_way.discard(slot)
         if self.limit < 1:
             lasting = self._typical_s / self.limit
@@ -127,7 +126,7 @@ class ConcurrencyLimiter:
         self._wake()
 
     def _wake(self) -> None:
-        """Hand out what slots there are."""
+        """Assign the free slots."""
         loop = asyncio.get_running_loop()
         while (waiting := self._again or self._first) and self._has_room(loop.time()):
             turn = waiting.popleft()
@@ -154,10 +153,10 @@ class ConcurrencyLimiter:
             self._refuses_everything(now)
 
     def _open_since(self, sent_at: float) -> int:
-        return sum(slot.sent_at >= sent_at for slot in self._under_way) - 1  # the one that has just failed
+        return sum(slot.sent_at >= sent_at for slot in self._under_way) - 1  # the call that has just failed
 
     def _refuses_everything(self, now: float) -> None:
-        """Lower the limit to the number of calls that the server is at work on."""
+        """Lower the limit to the number of calls that the server is working on."""
         served = float(max(1, len(self._under_way) - 1))
         again = self.limit < self.most
         if not self._pauses:
@@ -166,12 +165,12 @@ class ConcurrencyLimiter:
         self._trial = None
         self._begin_window(now)
         if self._row_until > now and self._pauses < PAUSES:
-            if again:  # a rate is passed, whatever the server is at work on
+            if again:  # a rate was exceeded, whatever the server is working on
                 self.limit = min(self.limit, 1.0)
             self._pauses += 1
             self._pause(self._row_until)
             return
-        self._row = 0  # with no wait named, each request keeps its own
+        self._row = 0  # without a wait, each request keeps its own
 
     def _pause(self, until: float) -> None:
         if until > self._paused_until:
@@ -213,7 +212,7 @@ class ConcurrencyLimiter:
             self._rise()
 
     def _judge(self, trial: Trial, share: float) -> None:
-        if share > 0.4 * trial.share:  # about as many at a lower load: they do not go with it
+        if share > 0.4 * trial.share:  # about as many at a lower load, so they do not depend on it
             self._usual[trial.kind] = max(share, trial.share)
             self.limit = trial.limit
             self._known_good = float(self.most)

@@ -1,7 +1,7 @@
-"""Asking a server many things at once: bounded concurrency, retries with backoff, answers as they finish.
+"""Sending many requests to a server: bounded concurrency, retries with backoff, answers as they finish.
 
-One event loop in a thread of its own, since one loop serves 32 calls at once with half the processor time of 32
-threads, and its calls can be cancelled.
+An event loop runs in its own thread: for 32 simultaneous calls it takes half the processor time of 32 threads, and
+calls can be cancelled.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ WAITING = 8  # requests that wait for their next try, at most, for each that may
 
 
 class ServerConnection(Options):
-    """What every server backend may be told of how to ask; none of it changes an answer."""
+    """Connection options of all server back ends. None of them changes an answer."""
 
     api_key_env: str | None = Field(
         None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
@@ -53,7 +53,7 @@ class ServerConnection(Options):
 
 
 class RateLimiter:
-    """A rate that is not passed: each use takes up time on a line, and the next one starts where the line ends."""
+    """Limits a rate: each use takes up time, and the next one starts when that is over."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._seconds_each = 0.0 if per_minute is None else 60.0 / per_minute
@@ -70,7 +70,7 @@ class RateLimiter:
 
 @dataclass
 class Tries:
-    """How often a request was asked, and when. Times are on the loop's clock."""
+    """The tries of a request. Times are on the loop's clock."""
 
     begun: float
     sent_at: float = 0.0  # the last time
@@ -89,13 +89,12 @@ class Tries:
 
 
 class Patience:
-    """When a request is asked again, and when it is given up.
+    """When a request is retried, and when it is given up.
 
-    Where the server names no wait, the wait grows in small steps while it answers other requests, and threefold from
-    one to the next while it answers nobody. A request is given up after `max_retries`, or
-    REFUSED times as many where it was refused while others were answered: of thousands of requests some are refused
-    many times by chance. It is not given up before the longest wait
-    has passed that the server asked of any request: what one reply says of a quota holds for all.
+    If the server does not ask for a wait, the wait grows in small steps while it answers other requests, and threefold
+    each time while it answers none. A request is given up after `max_retries`, or REFUSED times as many if it was
+    refused while others were answered, since of thousands of requests some are refused many times by chance. It is not
+    given up before the longest wait has passed that the server asked of any request, since quotas are shared.
     """
 
     def __init__(self, max_retries: int) -> None:
@@ -105,11 +104,11 @@ class Patience:
         self._answered_at = float("-inf")
 
     def answered(self, now: float) -> None:
-        """The server has answered a request."""
+        """Note that the server answered a request."""
         self._answered_at = now
 
     def wait(self, tries: Tries, failure: CallFailed, now: float) -> float | None:
-        """Seconds until the next try, None where there is none. Counts the one that failed."""
+        """Count a failed try. Returns the seconds until the next one, or None if there is none."""
         tries.failed(self._answered_at)
         announced = failure.wait_s
         if not failure.retry or (announced is not None and announced > LONGEST_ANNOUNCED_S):
@@ -129,7 +128,7 @@ class Patience:
 
 
 class Dispatcher:
-    """Sends requests through an asynchronous client from synchronous code."""
+    """Sends requests with an asynchronous client from synchronous code."""
 
     def __init__(self, limits: ServerConnection) -> None:
         self.limits = limits
@@ -157,11 +156,11 @@ class Dispatcher:
         prepare: Callable[[Request], T],
         send: Callable[[Request, T], Awaitable[Response]],
     ) -> Iterator[Response]:
-        """Answers as they finish, in any order, one for each request.
+        """Yield answers as they finish, in any order, one for each request.
 
-        prepare: decodes and encodes, in a worker thread. send: one call; raises CallFailed where it failed. Requests
-        are drawn in the caller's thread, a few ahead of the free slots. Raises what prepare or send raise but
-        CallFailed. When the caller stops early, calls under way are cancelled.
+        prepare: decodes and encodes, in a worker thread. send: makes one call; raises CallFailed if it fails. Requests
+        are taken in the caller's thread, a few more than there are free slots. Raises what prepare or send raise,
+        except CallFailed. If the caller stops early, calls under way are cancelled.
         """
         work = _Work(self, prepare, send)
         source = iter(requests)
@@ -183,7 +182,7 @@ class Dispatcher:
             work.stop()
 
     async def turn(self) -> float:
-        """Wait until a call may be sent; returns the time. Tokens are paid after the call: only then are they known."""
+        """Wait until a call may be sent; returns the time. Tokens are counted after the call, when they are known."""
         while True:
             now = self.loop.time()
             wait = max(self._requests.wait(now), self._tokens.wait(now))
@@ -193,7 +192,7 @@ class Dispatcher:
             await asyncio.sleep(wait)
 
     def pay(self, response: Response) -> None:
-        """Count the tokens of an answer. Raises EngineError where they are limited and not told."""
+        """Count the tokens of an answer. Raises EngineError if they are limited and the reply lacks them."""
         if not self.limits.tokens_per_minute:
             return
         if costs_untold(response):
@@ -204,7 +203,7 @@ class Dispatcher:
         self._tokens.use(self.loop.time(), (response.input_tokens or 0) + (response.output_tokens or 0))
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Cancel what is under way, run `last` (closing the client) on the loop, and end the thread."""
+        """Cancel calls under way, run `last` (which closes the client) on the loop, and end the thread."""
         if self.loop.is_closed():
             return
         self.workers.shutdown(wait=False, cancel_futures=True)
@@ -216,7 +215,7 @@ class Dispatcher:
 
 
 class _Work(Generic[T]):
-    """The requests of one `Dispatcher.run`. Each is prepared in a worker thread, and then a task of the loop."""
+    """The requests of one `Dispatcher.run`. Each is prepared in a worker thread, then sent by a task of the loop."""
 
     def __init__(
         self,
@@ -224,20 +223,20 @@ class _Work(Generic[T]):
         prepare: Callable[[Request], T],
         send: Callable[[Request, T], Awaitable[Response]],
     ) -> None:
-        self.open = 0  # requests that were started and have not ended
+        self.open = 0  # requests under way
         self._dispatcher = dispatcher
         self._prepare = prepare
         self._send = send
         self._ended: SimpleQueue[Response | BaseException | None] = SimpleQueue()
         self._tasks: set[asyncio.Task[Response]] = set()
-        self._waiting = 0  # requests that wait for their next try; counted on the loop alone
+        self._waiting = 0  # requests that wait for their next try; changed on the loop only
         self._stopped = False
         at_once = dispatcher.limits.concurrency
         self._most_ahead = at_once + max(2, at_once // 4)
         self._most_waiting = WAITING * at_once
 
     def has_room(self) -> bool:
-        """Whether a further request may be started."""
+        """Whether another request may be started."""
         waiting = self._waiting
         return self.open - waiting < self._most_ahead and waiting < self._most_waiting
 
@@ -246,7 +245,7 @@ class _Work(Generic[T]):
         self._dispatcher.workers.submit(self._prepared, request)
 
     def next_ended(self) -> Response | None:
-        """The next response; None where a request has begun to wait, so that there may be room for another."""
+        """The next response, or None if a request began to wait, so that there may be room for another."""
         ended = self._ended.get()
         if isinstance(ended, BaseException):
             raise ended
@@ -254,7 +253,7 @@ class _Work(Generic[T]):
         return ended
 
     def stop(self) -> None:
-        """Cancel what is under way."""
+        """Cancel requests under way."""
         self._stopped = True
         if self.open and not self._dispatcher.loop.is_closed():
             self._dispatcher.loop.call_soon_threadsafe(self._cancel)
@@ -264,12 +263,12 @@ class _Work(Generic[T]):
             task.cancel()
 
     def _prepared(self, request: Request) -> None:
-        """In a worker thread."""
+        """Prepare a request, in a worker thread."""
         if self._stopped:
             return
         try:
             prepared = self._prepare(request)
-        except BaseException as error:  # noqa: BLE001 which the caller's thread raises
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
             self._ended.put(error)
             return
         self._dispatcher.loop.call_soon_threadsafe(self._begin, request, prepared)
@@ -314,7 +313,7 @@ class _Work(Generic[T]):
             if wait is None:
                 often = f" (asked {tries.count} times)" if tries.count > 1 else ""
                 return Response(request.id, Outcome.ERROR, error=f"{failure}{often}")
-            prepared = None  # a clip is not kept for as long as its request waits
+            prepared = None  # do not keep a clip while its request waits
             await self._sleep(wait)
 
     async def _sleep(self, seconds: float) -> None:

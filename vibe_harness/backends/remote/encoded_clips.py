@@ -1,4 +1,4 @@
-"""The clips of requests as servers take them: WAV in base64, each encoded once for all requests that ask of it."""
+"""Clips encoded for servers: WAV in base64, each encoded once for all of its requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vibe_harness.backends.request_audio import pieces_of, wav_bytes
 from vibe_harness.cards.schema import ModelCard
 from vibe_harness.records import Request, Waveform
 
-KEPT = 8  # clips: requests come clip by clip, so that a few are enough
+KEPT = 8  # clips; few are enough, since requests are sorted by clip
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +22,7 @@ class _Clip:
 
 
 class EncodedClips:
-    """The clips that were asked of last. Safe to use from several threads."""
+    """A cache of the latest clips. Safe to use from several threads."""
 
     def __init__(self, card: ModelCard) -> None:
         self._card = card
@@ -30,9 +30,9 @@ class EncodedClips:
         self._kept: OrderedDict[Callable[[], Waveform], _Clip] = OrderedDict()
 
     def of(self, request: Request) -> list[str]:
-        """The request's clip, in pieces where it is longer than the model takes; none where it has none.
+        """The request's clip, in pieces if the card splits long clips; an empty list without a clip.
 
-        Requests share a clip where they share the function that decodes it. Raises EngineError as `pieces_of` does.
+        Requests share a clip if they share the function that decodes it. Raises EngineError as `pieces_of` does.
         """
         if request.audio is None:
             return []
@@ -41,7 +41,7 @@ class EncodedClips:
             self._kept.move_to_end(request.audio)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        with clip.lock:  # which another thread holds that encodes the same clip
+        with clip.lock:  # held by a thread that encodes the same clip
             if clip.pieces is None:
                 waves = pieces_of(request, self._card)
                 clip.pieces = [base64.b64encode(wav_bytes(wave)).decode("ascii") for wave in waves]

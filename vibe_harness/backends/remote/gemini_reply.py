@@ -10,9 +10,9 @@ from vibe_harness.records import Outcome, Response
 
 
 def read_reply(request: str, reply: object, seconds: float, max_tokens: int | None = None) -> Response:
-    """The response that a decoded JSON body holds. Thoughts are no part of the text.
+    """The response in a decoded JSON body. Thoughts are not part of the text.
 
-    A reply without a finish reason was ended by the model, unless it holds as many tokens as were allowed.
+    A reply without a finish reason was ended by the model, unless it has as many tokens as allowed.
     """
     if not isinstance(reply, dict):
         return Response(request, Outcome.ERROR, error=f"malformed reply: not a JSON object but {str(reply)!r}")
@@ -47,7 +47,7 @@ def read_reply(request: str, reply: object, seconds: float, max_tokens: int | No
 
 
 def _text(parts: object) -> str | None:
-    """The text of all parts but thoughts; None where there is something else."""
+    """The text of all parts except thoughts; None if there are other parts."""
     rows = [] if parts is None else parts
     if not isinstance(rows, list) or not all(isinstance(part, dict) for part in rows):
         return None
@@ -56,14 +56,14 @@ def _text(parts: object) -> str | None:
 
 
 def _audio_tokens(details: object) -> int | None:
-    """Prompt tokens of the clip, where the reply counts them apart."""
+    """Prompt tokens of the clip, if the reply counts them separately."""
     rows = details if isinstance(details, list) else []
     counts = [told_tokens(row.get("tokenCount")) for row in rows if members(row).get("modality") == "AUDIO"]
     return None if not counts or None in counts else sum(count or 0 for count in counts)
 
 
 def _sum(usage: Any, *names: str) -> int | None:
-    """Of counts of which one that is left out is 0; None where there is no count at all, or one of them is no count."""
+    """Sum of counts, where missing ones are 0; None if all are missing, or one is not a count."""
     if not usage:
         return None
     told = [told_tokens(usage.get(name) or 0) for name in names]

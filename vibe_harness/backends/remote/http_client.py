@@ -1,6 +1,6 @@
-"""The one HTTP client of the package: it asks the address that was named alone, and bounds every reply.
+"""The HTTP client of the package. It only contacts the given address, and limits the size of replies.
 
-aiohttp is imported when a server is asked.
+aiohttp is imported with the first call.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     import aiohttp
 
 PACKED = frozenset({"gzip", "x-gzip", "deflate"})  # encodings of a reply that are unpacked
-PIECE = 1 << 20  # bytes that are unpacked at a time
-IDLE_S = 4.0  # a connection that idles longer is opened anew: servers close theirs after 5 s, without a word
-UNREADABLE = (ValueError, RecursionError)  # what json.loads raises: no JSON, no UTF-8, or nested too deep
+PIECE = 1 << 20  # bytes unpacked at a time
+IDLE_S = 4.0  # idle connections are closed after this time, since servers silently close theirs after 5 s
+UNREADABLE = (ValueError, RecursionError)  # raised by json.loads: not JSON, not UTF-8, or nested too deeply
 
 
 class ConnectionFailed(CallFailed):
-    """No reply came: the server cannot be reached, closed the connection, took too long, or does not speak HTTP."""
+    """There is no reply: the server is unreachable, closed the connection, timed out, or does not speak HTTP."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retry=True)
 
 
 class ReplyRefused(CallFailed):
-    """A reply that is not read: longer than any that was asked for, or compressed in a way that is not unpacked."""
+    """A reply that is not read: it is too long, or its compression is not supported."""
 
 
 class NotJson(CallFailed):
-    """A reply that is no JSON: cut, garbled, or the page of a proxy. Another try may get a whole one."""
+    """A reply that is not JSON: truncated, garbled, or a proxy's page. Another try may succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole reply. body: unpacked."""
+    """A complete reply. body: unpacked."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self, key: str | None) -> Any:
-        """The decoded body, whatever content type it is given. key: is not repeated. Raises NotJson."""
+        """Decode the body as JSON, whatever its content type. key: left out of errors. Raises NotJson."""
         try:
             return json.loads(self.body.decode("utf-8"))
         except UNREADABLE as error:
@@ -60,7 +60,7 @@ class Reply:
             raise NotJson(f"the server's reply is not JSON ({error}): it begins with {begins!r}", retry=True) from None
 
     def json_or_none(self) -> Any:
-        """The decoded body; None where it is no JSON, as that of an error may be."""
+        """The decoded body; None if it is not JSON, as in some errors."""
         try:
             return json.loads(self.body.decode("utf-8"))
         except UNREADABLE:
@@ -68,16 +68,16 @@ class Reply:
 
 
 class HttpClient:
-    """Calls to one server. Connections are kept open between them.
+    """Calls one server. Connections are kept open between calls.
 
-    Redirects are not followed, so that a key and a clip go to no other host. Every call has one limit of time, from the
-    name lookup to the last byte. A reply is asked for as it is; one that a proxy compresses all the same is unpacked
-    piece by piece, since a few kB may stand for gigabytes. Proxies and certificates are those of the environment
+    Redirects are not followed, so that keys and clips are not sent to other hosts. Every call has one time limit, from
+    the name lookup to the last byte. Replies are requested without compression; if a proxy compresses one, it is
+    unpacked in pieces, since a few kB may become gigabytes. Proxies and certificates are those of the environment
     (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE, SSL_CERT_DIR).
     """
 
     def __init__(self, base_url: str, headers: Mapping[str, str], longest: int, connections: int = 0) -> None:
-        """longest: bytes of a reply, as it comes and unpacked. connections: most at one time; 0 for no limit."""
+        """longest: limit of a reply in bytes, as received and unpacked. connections: most at a time; 0 for no limit."""
         self.base_url = base_url.rstrip("/")
         self._headers = {"Accept-Encoding": "identity", **headers}
         self._longest = longest
@@ -88,17 +88,17 @@ class HttpClient:
     async def send(
         self, method: str, path: str, timeout_s: float, body: bytes | aiohttp.FormData | None = None
     ) -> Reply:
-        """The reply to one call, whatever its status.
+        """Make one call and return the reply, whatever its status.
 
-        path: below the base address, or a whole address. body: JSON, or a form. Raises ConnectionFailed where no reply
-        came within `timeout_s`, ReplyRefused for one that is not read.
+        path: below the base address, or a whole address. body: JSON, or a form. Raises ConnectionFailed without a reply
+        within `timeout_s`, and ReplyRefused for a reply that is not read.
         """
         import aiohttp
 
         session = self._session or self._open()
         url = path if "://" in path else self.base_url + path
         data: Any = body
-        if isinstance(body, bytes):  # sent in pieces, so that a long clip does not hold up the other calls
+        if isinstance(body, bytes):  # sent in pieces, so that a long clip does not block other calls
             data = aiohttp.BytesIOPayload(io.BytesIO(body), content_type="application/json")
         try:
             async with (
@@ -137,7 +137,7 @@ class HttpClient:
         encoding = reply.headers.get("Content-Encoding", "").strip().lower()
         if encoding not in ("", "identity", *PACKED):
             raise ReplyRefused(f"the reply is compressed ({encoding[:40]}), although it was asked for as it is")
-        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32) if encoding in PACKED else None  # tells gzip apart
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32) if encoding in PACKED else None  # detect gzip or zlib
         came, whole = 0, bytearray()
         async for chunk in reply.content.iter_any():
             came += len(chunk)
@@ -152,7 +152,7 @@ class HttpClient:
 
 
 def _unpacked(unpacker: Any, chunk: bytes) -> Iterator[bytes]:
-    """What a chunk stands for, piece by piece. unpacker: of zlib."""
+    """Unpack a chunk, in pieces. unpacker: of zlib."""
     piece = chunk
     while piece:
         try:
@@ -164,12 +164,12 @@ def _unpacked(unpacker: Any, chunk: bytes) -> Iterator[bytes]:
 
 
 def _words(error: BaseException) -> str:
-    """The error's own words in one short line."""
+    """The error's message as one short line."""
     return hidden(str(error) or type(error).__name__, None)
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for an address. Raises UserError for one that does not speak HTTP."""
+    """The environment's proxy for an address. Raises UserError for a proxy that does not speak HTTP."""
     parts = urlsplit(url)
     if not parts.hostname or urllib.request.proxy_bypass(parts.hostname):
         return None
@@ -184,7 +184,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def client_version() -> str:
-    """The client's name and version, for the record of a run."""
+    """Name and version of the client, for the record of a run."""
     import aiohttp
 
     return f"aiohttp {aiohttp.__version__}"

@@ -1,4 +1,4 @@
-"""Several servers of one model: each is given as much as it answers; one that fails is left out and tried again."""
+"""Several servers of one model. Faster servers get more calls; a failing one is left out and tried again later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vibe_harness.errors import EngineError
 
 T = TypeVar("T")
 
-FIRST_PAUSE_S = 1.0  # for which a server that fails is left out; doubled each time that it fails again
+FIRST_PAUSE_S = 1.0  # seconds for which a failing server is left out; doubled each time that it fails again
 LONGEST_PAUSE_S = 60.0
 ILL_AFTER = (
     3  # calls in a row that a server failed: one that fails at once has the fewest under way, and draws them all
@@ -22,31 +22,31 @@ ILL_AFTER = (
 
 @dataclass
 class Server:
-    """One address, and how it has done so far."""
+    """One server and its state."""
 
     url: str
     client: HttpClient
     under_way: int = 0
     pause_s: float = field(default_factory=lambda: FIRST_PAUSE_S)
-    failed: int = 0  # calls in a row that it answered with a fault of its own
+    failed: int = 0  # calls in a row that failed because of the server
     out_until: float | None = None  # on the loop's clock; None while it is in use
     tried: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class ServerPool:
-    """Gives each call to the server with the fewest calls under way, so that a fast one is given more.
+    """Sends each call to the server with the fewest calls under way, so that faster servers get more.
 
-    identify: what a server says that it is, asked before it is used and whenever it comes back, since it may have
-    been started anew with other weights. Raises CallFailed where it cannot be reached or has a fault.
+    identify: asks a server what it serves, before it is used and whenever it comes back, since it may have been
+    restarted with other weights. Raises CallFailed if it cannot be reached or has a fault.
     """
 
     def __init__(self, servers: Sequence[Server], identify: Callable[[Server], Awaitable[str]]) -> None:
         self._servers = servers
         self._identify = identify
-        self._identity: tuple[str, str] | None = None  # of the first that answered: what it is, its address
+        self._identity: tuple[str, str] | None = None  # identity and address of the first server that answered
 
     async def open(self) -> None:
-        """Ask every server what it is. Raises EngineError where two differ, CallFailed where none answers."""
+        """Identify every server. Raises EngineError if two differ, and CallFailed if none answers."""
         failure: CallFailed | None = None
         for server in self._servers:
             try:
@@ -58,7 +58,7 @@ class ServerPool:
             raise failure
 
     async def send(self, call: Callable[[HttpClient], Awaitable[T]]) -> T:
-        """What one call comes to, given a client. Its server is left out for a while where the call finds it gone."""
+        """Make one call with a client. If the server is unreachable, it is left out for some time."""
         server = await self._next()
         server.under_way += 1
         try:
@@ -76,7 +76,7 @@ class ServerPool:
         return reply
 
     async def close(self) -> None:
-        """Close the connections of all."""
+        """Close the connections of all servers."""
         for server in self._servers:
             await server.client.close()
 
@@ -92,7 +92,7 @@ class ServerPool:
     async def _next(self) -> Server:
         """The server with the fewest calls under way, of those that are in use or come back.
 
-        Raises CallFailed where none is in use, after having waited for the first that is to be tried again.
+        Raises CallFailed if none is in use, after waiting for the first one to be tried again.
         """
         for last in (False, True):
             now = asyncio.get_running_loop().time()
