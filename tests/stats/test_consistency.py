@@ -254,3 +254,10 @@ def test_groups_of_several_sizes_and_of_equal_answers_keep_their_answers() -> No
 
     moved = shuffled(answers, within, same, 7, seed=3)
     assert (moved > 0).all()
+
+
+def test_without_an_answer_there_is_no_question() -> None:
+    none = np.zeros(0, dtype=np.int64)
+    empty = Answers(none, none, none, none, 4)
+    assert apes(empty).shape == (0,) and level_entropies(empty).shape == (0, 0)
+    assert question_entropies(empty).shape == (0,)

@@ -220,7 +220,7 @@ class _SortedPortion:
         sums = group_sums(self.rows, assigned)
         counts = [sums[columns] for columns in self.columns]
         totals = np.stack([own.sum(axis=0) for own in counts])
-        used = (totals > 0).all(axis=1)
+        used = np.asarray((totals > 0).all(axis=1))
         factors = used[:, None] / np.maximum(totals, 1.0)
         scores = [_shift(own[:, :-1], own[:, -1], factor) for own, factor in zip(counts, factors, strict=True)]
         noise, spread = self.noise.from_sums(

@@ -67,7 +67,7 @@ def level_entropies(answers: Answers) -> Floats:
     to the same questions: the entropies are then (B, Q, L)."""
     questions, levels, options = _size(answers.question), _size(answers.level), answers.options
     cell = (answers.question * levels + answers.level) * options
-    several = answers.answer.reshape(-1, len(cell))
+    several = np.atleast_2d(answers.answer)
     size = questions * levels * options
     place = several + cell
     place += np.arange(len(several))[:, None] * size
