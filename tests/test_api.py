@@ -84,12 +84,12 @@ VERBS_IN_PYTHON = {
     "compare": "compare", "cite": "cite",
     "leaderboard": "write_leaderboard", "run-check": "check_run", "values": "values", "tasks": "check_tasks",
     "models": "list_models", "corpus": "prepare_corpus", "speech-set": "make_speech_set", "schema": "schema",
-    "validate-extraction": "sample_responses", "export": "export_run", "push": "push_run",
+    "validate-extraction": "sample_responses", "export": "export_run", "push": "push_run", "show": "results",
 }  # fmt: skip
 
 
 def test_every_verb_can_be_done_from_python() -> None:
-    assert set(VERBS) == set(VERBS_IN_PYTHON)
+    assert set(VERBS) - {"completion"} == set(VERBS_IN_PYTHON)  # which is about a shell
     assert set(VERBS_IN_PYTHON.values()) <= set(vibe_harness.__all__)
 
 
@@ -103,6 +103,7 @@ def test_what_a_run_holds(finished: Path, tmp_path: Path) -> None:
     frame = vibe_harness.observations(finished)
     assert len(frame) == 16 and set(frame["group_gender"]) == {"female", "male"}
     assert vibe_harness.values(finished, "activity").values[0].total > 0
+    assert vibe_harness.results(finished).tasks[0].task == "advisory"
     assert (
         vibe_harness.write_report(finished, tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype")
     )

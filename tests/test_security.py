@@ -197,7 +197,7 @@ def test_no_option_of_a_choice_task_is_read_from_elsewhere(vibe, way):
     quiz(vibe.folder / "quiz", lambda rows: rows[0].update(option_a_file=way.format(vibe.folder)), questions=1)
     (vibe.folder / "quiz/link.wav").symlink_to(vibe.folder / "secret.wav")
     said = vibe.refuses("--model", "simulated", "--tasks", "biasinear", "--corpus", "quiz/manifest.csv", "--dry-run")
-    assert "column 'option_a_file'" in said and "corpus folder" in said
+    assert "column 'option_a_file'" in said and ("corpus folder" in said or "absolute path" in said)
 
 
 @pytest.mark.parametrize("kind", ["tasks", "models", "corpora"])

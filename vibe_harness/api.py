@@ -123,6 +123,17 @@ def score(
     return results
 
 
+def results(run: str | Path) -> Results:
+    """The results of a finished run, as results.json holds them.
+
+    Raises UserError where there are none, or where a file of the run changed since it was scored.
+    """
+    from vibe_harness.store.results import read_verified_results
+    from vibe_harness.store.run_folder import RunFolder
+
+    return read_verified_results(RunFolder(Path(run)))
+
+
 def observations(run: str | Path) -> pd.DataFrame:
     """The observations of a run: one row for each response and attribute, with groups in columns group_NAME."""
     import pandas as pd

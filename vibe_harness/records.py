@@ -229,6 +229,7 @@ class Observation:
     values: tuple[str, ...] = ()  # canonical, each once
     answer: str | None = None  # digest of the answer, to see which are word for word alike; None without text
     thought: bool = False  # the response carries a thought, which is no part of the answer
+    unheard: bool = False  # the answer begins by saying that there is nothing to hear
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

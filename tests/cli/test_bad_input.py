@@ -234,4 +234,4 @@ def test_columns_in_other_letters_have_figures_of_their_own(quick, tones):
     run = ("--dimension", "\u6027\u5225,\u58f0", "--output-path", "out")
     quick("--model", "simulated", "--tasks", "advisory", "--tau", "3", "--permutations", "9", "--corpus", tones, *run)
     quick("report", "out", "--figures", "figures", check=0)
-    assert len(list((quick.folder / "figures").glob("advisory-default-*-activity*.svg"))) == 2
+    assert len(list((quick.folder / "figures").glob("advisory-default-*-activity*one-column.svg"))) == 2

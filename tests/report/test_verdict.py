@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.records import Score
-from vibe_harness.report.verdict import attribute_verdict, p_value_words, range_of_shift, verdict
+from vibe_harness.report.verdict import attribute_verdict, range_of_shift, verdict
 from vibe_harness.store.results import TaskResult
 
 TASK = TaskResult(

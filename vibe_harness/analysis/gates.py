@@ -15,6 +15,7 @@ from typing import Literal
 
 from vibe_harness.analysis.compare import Compared, RunComparison
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.records import Score
 from vibe_harness.registry import did_you_mean
 from vibe_harness.stats.adjust import ALPHA
@@ -190,7 +191,7 @@ def _worse(one: Compared, scored: Sequence[TaskResult | None], margin: float | N
     if found.difference is None or found.interval is None or found.upper is None or one.adjusted is None:
         return "cannot tell", f"no test: {found.reason}"
     low, high = found.interval
-    shown = f"{found.difference:+.1f} ({low:+.1f} to {high:+.1f}), adjusted p {one.adjusted:.4f}"
+    shown = f"{found.difference:+.1f} ({low:+.1f} to {high:+.1f}), adjusted p {p_value_words(one.adjusted)}"
     if unusable := _unusable(one, scored, shown):
         return "cannot tell", unusable
     within = margin is not None and found.upper <= margin

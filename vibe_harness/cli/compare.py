@@ -209,6 +209,8 @@ def _print_comparison(comparison: RunComparison, before: Path | None, after: Pat
 
 
 def _row(one: Compared, name: str, found: Comparison, adjusted: float | None) -> list[str]:
+    from vibe_harness.metrics.presentation import p_value_words
+
     return [
         one.task if one.variant == "default" else f"{one.task}/{one.variant}",
         one.dimension,
@@ -217,8 +219,8 @@ def _row(one: Compared, name: str, found: Comparison, adjusted: float | None) ->
         _number(found.after),
         "undefined" if found.difference is None else f"{found.difference:+.1f}",
         "" if found.interval is None else f"{found.interval[0]:+.1f} to {found.interval[1]:+.1f}",
-        "" if found.p_value is None else f"{found.p_value:.4f}",
-        "" if adjusted is None else f"{adjusted:.4f}",
+        "" if found.p_value is None else p_value_words(found.p_value),
+        "" if adjusted is None else p_value_words(adjusted),
         str(one.clips),
     ]
 

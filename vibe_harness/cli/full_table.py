@@ -17,16 +17,16 @@ from vibe_harness.cli.score_words import (
     words_of,
 )
 from vibe_harness.cli.summary import JudgedTask, judge, task_label
-from vibe_harness.metrics.presentation import ExtraColumn
+from vibe_harness.metrics.presentation import ExtraColumn, p_value_words
 from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.html import counted, no_intervals
 from vibe_harness.report.trust import trust_columns
-from vibe_harness.report.verdict import is_shift, p_value_words
+from vibe_harness.report.verdict import is_shift
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.results import Results
 
-SHIFT_HEADINGS = ("raw", "true shift", "95 %\ninterval", "chance\nreaches", "adjusted\np")
+SHIFT_HEADINGS = ("raw", "bracket", "95 %\ninterval", "chance\nreaches", "adjusted\np")
 FIGURE_HEADINGS = ("", "value", "95 % interval", "by chance", "p", "adjusted p")
 
 

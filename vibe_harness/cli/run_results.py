@@ -9,13 +9,16 @@ from vibe_harness.cli.full_table import print_full
 from vibe_harness.cli.output import echo
 from vibe_harness.cli.summary import print_summary
 from vibe_harness.store.results import Results
+from vibe_harness.store.run_folder import RunFolder
 
 
 def print_results(results: Results, folder: Path, *, full: bool = False) -> None:
     """Print what a run found; every figure too if `full`. The last lines say what failed, and where the rest is."""
     simulated = " (SIMULATED: not a real model)" if results.simulated else ""
     synthetic = " (synthetic speech)" if results.corpus_synthetic else ""
-    echo(f"{results.model}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}\n")
+    changed = RunFolder(folder).record().config.get("model_args") or {}
+    arguments = f" ({', '.join(f'{name}={value}' for name, value in sorted(changed.items()))})" if changed else ""
+    echo(f"{results.model}{arguments}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}\n")
     print_summary(results)
     if full:
         print_full(results)

@@ -9,19 +9,12 @@ from typing import TYPE_CHECKING
 
 from vibe_harness.cli.output import echo, plain
 from vibe_harness.cli.score_words import figure_words, is_beside, notes_of, number, title, value_words
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.stars import Family, family_of, tested
 from vibe_harness.report.trust import trust_columns
-from vibe_harness.report.verdict import (
-    ScoreVerdict,
-    dimension_name,
-    is_shift,
-    p_value_words,
-    range_of_shift,
-    task_name,
-    verdict,
-)
+from vibe_harness.report.verdict import ScoreVerdict, dimension_name, is_shift, range_of_shift, task_name, verdict
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.results import Results, TaskResult
 
@@ -209,7 +202,9 @@ def _values(task: TaskResult) -> list[str]:
     """The values that the test names, of the attributes that shift most clearly."""
     named = [(score, note) for score in task.scores if score.attribute and is_shift(score) for note in notes_of(score)]
     clearest = sorted(named, key=lambda pair: (_p_within_task(pair[0]), -(pair[0].value or 0.0)))
-    return [note for _, note in clearest[:MOST_ATTRIBUTES]]
+    notes = [note for _, note in clearest[:MOST_ATTRIBUTES]]
+    more = [score.attribute.replace("_", " ") for score, _ in clearest[MOST_ATTRIBUTES:] if score.attribute]
+    return [*notes, *([f"so do values of {', '.join(more)}: see vibe-harness show"] if more else [])]
 
 
 def _p_within_task(score: Score) -> float:

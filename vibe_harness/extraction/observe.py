@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from vibe_harness.backends.heard_nothing import says_nothing_was_heard
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.extraction.canonical import Canonicaliser, canonicalisers
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
+
+BEGINNING = 200
+"""Letters of an answer in which it says that there is nothing to hear; further on, a story may say so of somebody."""
 
 
 def observations(
@@ -24,6 +28,7 @@ def observations(
         raise ValueError(f"the extraction of {read.request} was given for the response to {response.request}")
     if read is not None and read.refused:
         outcome = Outcome.REFUSED
+    unheard = bool(response.text) and says_nothing_was_heard(response.text[:BEGINNING])
     found: list[Observation] = []
     for attribute, canonicaliser in canonicalisers(task).items():
         raw: tuple[str, ...] = ()
@@ -50,6 +55,7 @@ def observations(
                 values,
                 answer,
                 bool(response.thought),
+                unheard,
             )
         )
     return found

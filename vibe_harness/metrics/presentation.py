@@ -72,3 +72,10 @@ class Presentation:
 def percentage(title: str, neutral: float | None = None) -> Presentation:
     """Of a metric whose figures are shares in per cent."""
     return Presentation(title, unit="%", digits=1, scale=(0, 100), neutral=neutral)
+
+
+def p_value_words(p_value: float) -> str:
+    """A p-value: "0.93", "0.0145", "under 0.0001"."""
+    if p_value < 0.00005:
+        return "under 0.0001"
+    return f"{p_value:.4f}" if p_value < 0.1 else f"{p_value:.2f}"

@@ -105,6 +105,7 @@ def _schema(dimensions: list[str]) -> pa.Schema:
         ("values", pa.list_(pa.string())),
         ("answer", word),
         ("thought", pa.bool_()),
+        ("unheard", pa.bool_()),
     ]
     return pa.schema([*fields, *((GROUP_PREFIX + name, word) for name in dimensions)])
 
@@ -128,6 +129,7 @@ def _table(batch: list[Observation], clips: Mapping[str, Clip], dimensions: list
         columns["values"].append(list(row.values))
         columns["answer"].append(row.answer)
         columns["thought"].append(row.thought)
+        columns["unheard"].append(row.unheard)
         for name in dimensions:
             columns[GROUP_PREFIX + name].append(clip.groups.get(name))
     return pa.table(columns, schema=schema)

@@ -80,6 +80,7 @@ def check_addresses(prepared: PreparedRun, folder: RunFolder) -> None:
         if card is None or card.revision is not None or prepared.config.same_model:
             continue
         starts = [start for start in engine_starts(folder.engines, role) if start.addresses]
+        _check_command(card, starts, folder, role)
         new = [address for address in addresses_of(card) if address not in _addresses(starts)]
         if starts and new and _has_content(folder, role):
             what = "answers" if role == "model" else "readings"
@@ -88,6 +89,19 @@ def check_addresses(prepared: PreparedRun, folder: RunFolder) -> None:
                 f"'{card.model}' is now at {new[0]}, where other weights may answer, for its card pins no revision: "
                 f"{ANEW}; --same-model goes on with the {what}, if it is the same model"
             )
+
+
+def _check_command(
+    card: ModelCard, starts: Sequence[EngineStart], folder: RunFolder, role: Literal["model", "extractor"]
+) -> None:
+    """Raise UserError if the card starts its server by another command than before: it may load other weights."""
+    before = [start.command for start in starts if start.command is not None]
+    if card.serve and before and before[-1] != card.serve.command and _has_content(folder, role):
+        raise UserError(
+            f"{folder.path}: the server of '{card.model}' was started by '{before[-1]}' and is now started by "
+            f"'{card.serve.command}', which may load other weights: {ANEW}; --same-model goes on, if the model is "
+            "the same"
+        )
 
 
 def check_checkpoint(prepared: PreparedRun, folder: RunFolder, checkpoint: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The requests of a run: one for each clip, task and prompt variant, ordered by clip."""
+"""The requests of a run: one for each clip, task and prompt variant, clip by clip in an order drawn by the seed."""
 
 from __future__ import annotations
 
@@ -50,13 +50,16 @@ class Plan:
     def requests(self, written: Iterator[tuple[str, str]] | None = None) -> Iterator[Request]:
         """Yield every request, clip by clip, so that engines can reuse their cache for a clip.
 
+        The order of the clips is drawn: in the corpus's own order one group often comes after another, and a model
+        that changes during the run would seem to shift with the group.
+
         written: id and prompt of every request from an earlier pass, so that no prompt is rendered twice. In a cascade,
         requests have the clip as audio, and `cascade.TranscriptBackend` replaces it by the model's transcription.
         """
         by_likelihood = self.answer_by == "likelihood"
         how = [self.answer_by] if by_likelihood else []  # keeps the ids of runs older than this option
         identity = digest([self.model.identity(), modality_identity(self.modality), *how])
-        for checked in self.clips:
+        for checked in _shuffled(self.clips, self.seed):
             transcript = self.modality == "transcript"
             audio = None if transcript else partial(decoded, checked.path, self.model.sample_rate)
             for task in self.tasks:
@@ -84,6 +87,11 @@ class Plan:
                         options=instance.options,
                         answer_by=self.answer_by,
                     )
+
+
+def _shuffled(clips: Sequence[CheckedClip], seed: int) -> list[CheckedClip]:
+    """The clips in an order that depends on the seed and on their ids alone."""
+    return sorted(clips, key=lambda checked: hashlib.sha256(f"{seed} {checked.clip.id}".encode()).digest())
 
 
 def request_table(requests: Iterable[Request]) -> RequestTable:

@@ -13,6 +13,7 @@ from vibe_harness.cards.digest import digest
 from vibe_harness.errors import UserError
 from vibe_harness.progress import Progress
 from vibe_harness.records import Outcome
+from vibe_harness.store.fresh_runs import fresh_number
 from vibe_harness.store.results import Results, read_verified_results, to_json
 from vibe_harness.store.run_folder import RunFolder, RunRecord
 
@@ -83,7 +84,7 @@ def _order(entry: Entry) -> tuple[Any, ...]:
     return (
         results.model.casefold(), results.model, results.corpus, digest(dict(entry.asked)),
         EARLIER in test_names(results), -answered,
-        -results.permutations, digest(to_json(results)), str(entry.path),
+        -results.permutations, -fresh_number(entry.path), digest(to_json(results)), str(entry.path),
     )  # fmt: skip
 
 

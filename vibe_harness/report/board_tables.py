@@ -10,11 +10,11 @@ from dataclasses import asdict
 from typing import Any
 
 from vibe_harness.csv_sheets import inert_row
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.report.attribute_rows import AttributeRow, attribute_rows, extra_headings
 from vibe_harness.report.board import Block, Board, Cell, Column, Row
 from vibe_harness.report.html import number, range_words
 from vibe_harness.report.relations import Beside, CorpusAgreement, TaskCorrelations, TauRow
-from vibe_harness.report.verdict import p_value_words
 from vibe_harness.stats.agreement import TAUS
 
 NO_SINGLE_SCORE = "A mean over tasks misleads: a model that is low in one task can be high in another."

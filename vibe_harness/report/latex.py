@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.report.attribute_rows import AttributeRow, attribute_rows, extra_headings
 from vibe_harness.report.board import Block, Board, Cell, Column, Row
 from vibe_harness.report.html import number, range_words
 from vibe_harness.report.stars import Family
 from vibe_harness.report.trust import TrustColumn
-from vibe_harness.report.verdict import p_value_words
 from vibe_harness.store.results import TaskResult
 
 HEAD = "% needs \\usepackage{booktabs}; names in other scripts than Latin need XeLaTeX or LuaLaTeX"

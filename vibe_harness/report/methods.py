@@ -18,6 +18,7 @@ from vibe_harness.store.run_folder import RunFolder, RunRecord
 
 REFERENCES = Path(__file__).with_name("references.bib")
 TOOL, METHOD, ADJUSTMENT = "vibe_harness", "lin2026vibe", "benjamini1995controlling"
+NOT_CITED = frozenset({"base_url", "api_key_env"})  # of a model's arguments: where it is, not what it is
 TASK_PAPERS = {"spoken_stereoset": "lin2024spoken", "biasinear": "wei2026bias"}
 CORPUS_PAPERS = {
     "crema-d": "cao2014crema", "l2-arctic": "zhao2018l2arctic", "speech-accent-archive": "weinberger2015speech",
@@ -49,9 +50,14 @@ def _answers(record: RunRecord, results: Results, served: Sequence[str]) -> Iter
     card = record.model
     revision = f", revision {escaped(card.revision)}" if card.revision else ""
     as_served = f", served as {escaped(_listed(served))}" if served and served != [card.id] else ""
+    changed = record.config.get("model_args") or {}
+    given_args = [
+        f"{name} = {value}" for name, value in sorted(changed.items()) if name not in ("base_url", "api_key_env")
+    ]
+    with_args = f", with {escaped(_listed(given_args))}" if given_args else ""
     tasks = [escaped(task.card.task) + _cited(TASK_PAPERS.get(task.card.task)) for task in record.tasks]
     yield (
-        f"We measured {escaped(card.model)} ({escaped(card.id)}{revision}{as_served}) with vibe-harness "
+        f"We measured {escaped(card.model)} ({escaped(card.id)}{revision}{as_served}{with_args}) with vibe-harness "
         f"{record.made_with} \\cite{{{TOOL}}}, through the back end {escaped(card.backend)}, on the "
         f"{_plural('task', tasks)} {_listed(tasks)}."
     )

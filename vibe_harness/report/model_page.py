@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.report.board import Block, Board, Cell, Column, Row
@@ -23,7 +24,7 @@ from vibe_harness.report.html import (
 )
 from vibe_harness.report.shifts import Shift, share_scale, shifts_of
 from vibe_harness.report.trust import TrustColumn
-from vibe_harness.report.verdict import ScoreVerdict, attribute_verdict, p_value_words, verdict
+from vibe_harness.report.verdict import ScoreVerdict, attribute_verdict, verdict
 from vibe_harness.store.results import TaskResult
 
 VALUES = 4  # of an attribute that are drawn; the page of a run draws more

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from vibe_harness.errors import UserError
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.metrics.registry import METRICS, presentation_of
 from vibe_harness.progress import Progress
 from vibe_harness.records import Score
@@ -17,15 +18,7 @@ from vibe_harness.report.samples import Samples, pack_samples
 from vibe_harness.report.shifts import Shift, figures_by_group, share_scale, shifts_of
 from vibe_harness.report.stars import Family, family_of, task_level_scores, tested
 from vibe_harness.report.trust import trust_columns
-from vibe_harness.report.verdict import (
-    ScoreVerdict,
-    attribute_verdict,
-    dimension_name,
-    is_shift,
-    p_value_words,
-    task_name,
-    verdict,
-)
+from vibe_harness.report.verdict import ScoreVerdict, attribute_verdict, dimension_name, is_shift, task_name, verdict
 from vibe_harness.store.atomic_files import atomic_write, check_replaced
 from vibe_harness.store.engines import hearing_answers
 from vibe_harness.store.results import NO_SCORES, Results, TaskResult, read_verified_results

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal
 
+from vibe_harness.metrics.presentation import p_value_words
 from vibe_harness.metrics.registry import presentation_of
 from vibe_harness.records import Score
 from vibe_harness.stats.adjust import ALPHA
@@ -67,6 +68,12 @@ def verdict(task: TaskResult, score: Score, adjusted_p: float | None) -> ScoreVe
     if found:
         words = f"Answers to {name} shift with {voice}: {_size(score)}{_in_brackets(_p_words(score, adjusted_p))}"
         return ScoreVerdict(words, "shift", _notes(score))
+    if score.no_more_than is None and score.interval is None:
+        return ScoreVerdict(
+            f"Whether answers to {name} shift with {voice} cannot be told: {_figures(score)}, and no limit of the true "
+            f"shift{_in_brackets(_p_words(score, adjusted_p))}",
+            "cannot tell",
+        )
     return ScoreVerdict(f"No shift with {voice} shown in {name}: {_possible(score)}", "none shown")
 
 
@@ -98,13 +105,6 @@ def task_name(task: TaskResult) -> str:
 def dimension_name(task: TaskResult) -> str:
     """What the groups are groups of: "gender", "gender and accent"."""
     return " and ".join(part.replace("_", " ") for part in task.dimension.split(":"))
-
-
-def p_value_words(p_value: float) -> str:
-    """A p-value: "0.93", "0.0145", "under 0.0001"."""
-    if p_value < 0.00005:
-        return "under 0.0001"
-    return f"{p_value:.4f}" if p_value < 0.1 else f"{p_value:.2f}"
 
 
 def range_of_shift(low: float, high: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vibe_harness.metrics.frame_counts import Speakers, attributes_of, items_of, strata_codes
 from vibe_harness.metrics.metric import Settings
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 WITHOUT_VALUE_LIMIT = 0.10  # of all readings; past it a score is not reliable
 DIFFERENCE_LIMIT = 5.0  # points between groups, with an adjusted p under ALPHA
 SHOWN = 4  # levels named in a warning
-COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values", "thought"]
+COVERED = ["request", "clip", "speaker", "group", "attribute", "outcome", "reading", "values", "thought", "unheard"]
 
 
 def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
@@ -41,6 +42,7 @@ def coverage_of(frame: pd.DataFrame) -> GroupCoverage:
         readings=readings,
         items_per_response=items,
         thoughts=int(requests["thought"].sum()) if "thought" in frame else 0,  # a run of version 0.1 has no such column
+        unheard=int(requests["unheard"].sum()) if "unheard" in frame else 0,
     )
 
 
@@ -110,6 +112,37 @@ def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings
         for name, test, p in zip(names, tests, p_values, strict=True)
         if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p is not None and p < ALPHA
     ]
+
+
+def answers_in_doubt(frame: pd.DataFrame, speakers: Speakers, settings: Settings) -> list[str]:
+    """A warning where many answers in free text, or one group's more than another's, were cut at the token limit or
+    begin by saying that there is nothing to hear. What such answers name says little of the voice.
+    """
+    requests = frame.drop_duplicates("request")
+    flags = {"were cut at the token limit (raise max_tokens)": (requests["outcome"] == Outcome.TRUNCATED).to_numpy()}
+    if "unheard" in requests:
+        flags["begin by saying that there is nothing to hear"] = requests["unheard"].fillna(value=False).to_numpy(bool)
+    warnings = []
+    for what, flag in flags.items():
+        if not flag.any():
+            continue
+        shares = 100 * requests.assign(flag=flag).groupby("group", observed=True)["flag"].mean()
+        told = ", ".join(f"{group} {share:.0f}%" for group, share in shares.items())
+        if flag.mean() > WITHOUT_VALUE_LIMIT:
+            warnings.append(f"{flag.mean():.0%} of the answers {what}, limit {WITHOUT_VALUE_LIMIT:.0%}: {told}")
+        elif _differs_by_group(requests, flag, speakers, settings):
+            warnings.append(f"answers that {what} differ between groups: {told}")
+    return warnings
+
+
+def _differs_by_group(requests: pd.DataFrame, flag: NDArray[np.bool_], speakers: Speakers, settings: Settings) -> bool:
+    from vibe_harness.stats.coverage import coverage_tests
+
+    counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
+    np.add.at(counts, (speakers.of(requests), flag.astype(np.int64)), 1)
+    strata = strata_codes(requests, speakers, settings.speaker_strata)
+    [test] = coverage_tests([counts], speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
+    return _differs(test.difference, test.p_value)
 
 
 def missing_by_share(frame: pd.DataFrame) -> list[str]:

@@ -25,6 +25,7 @@ from vibe_harness.records import GROUP_PREFIX, Reading, Score, group_in, parts_o
 from vibe_harness.scoring.reliability import (
     COVERED,
     SHOWN,
+    answers_in_doubt,
     coverage_of,
     filter_warnings,
     missing_by_group,
@@ -238,7 +239,10 @@ def score_task(
     if kind.free_text:
         speakers = speakers_of(frame)
         _check_crossing(speakers, dimension)
-        by_group = missing_by_group(frame, speakers, settings)
+        by_group = [
+            *missing_by_group(frame, speakers, settings),
+            *answers_in_doubt(frame, speakers, settings),
+        ]
     else:  # a speaker may stand in several groups, such as orders of the options
         by_group = missing_by_share(frame)
     scores = compute_metrics(frame, card, settings, traces)

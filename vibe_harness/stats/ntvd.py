@@ -15,7 +15,7 @@ from vibe_harness.errors import UserError
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-DEGENERATE = "fewer than two values are kept: nothing can shift"
+DEGENERATE = "fewer than two values are kept: nothing can be compared"
 EMPTY_GROUP = "a group is left with no value"
 ONE_GROUP = "fewer than two groups: nothing to compare"
 

@@ -185,11 +185,16 @@ def _adjusted(draws: Sequence[Draws]) -> Floats:
 
 
 def _smallest_p(design: Design, draws: Sequence[Draws]) -> float:
-    """Exchanged speakers are limited by their number; residuals by the signs that they can have."""
+    """Exchanged speakers are limited by their number; residuals by the signs that they can have besides.
+
+    Residuals could come to a smaller p with few speakers, yet no test of so few holds its level there: what the
+    exchange of speakers can reach is the limit for both.
+    """
     permutations = max(len(own.drawn) for own in draws)
+    smallest = design.smallest_p(permutations)
     if any(own.exchanged for own in draws):
-        return design.smallest_p(permutations)
-    return max(1 / (permutations + 1), 2.0 ** (1 - design.groups.size))
+        return smallest
+    return max(1 / (permutations + 1), 2.0 ** (1 - design.groups.size), smallest)
 
 
 def _undefined(tables: Sequence[Table], design: Design, values: Floats) -> tuple[list[str], float, dict[int, str]]:

@@ -31,6 +31,7 @@ class EngineStart:
     addresses: tuple[str, ...]
     time: float | None  # seconds since 1970
     checkpoint: str | None  # what a server said that it has loaded, where it says so
+    command: str | None = None  # by which the run started the server
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +104,14 @@ def engine_starts(path: Path, role: Literal["model", "extractor"]) -> list[Engin
 
 
 def _start(fields: Mapping[str, Any]) -> EngineStart:
-    server, time, checkpoint = (fields.get(name) for name in ("server", "time", "checkpoint"))
+    server, time, checkpoint, command = (
+        fields.get(name) for name in ("server", "time", "checkpoint", "server_command")
+    )
     return EngineStart(
         tuple(server.split(", ")) if isinstance(server, str) else (),
         float(time) if isinstance(time, int | float) else None,
         checkpoint if isinstance(checkpoint, str) else None,
+        command if isinstance(command, str) else None,
     )
 
 

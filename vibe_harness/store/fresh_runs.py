@@ -46,6 +46,12 @@ def is_unanswered(folder: RunFolder) -> bool:
     return not any(path.exists() and path.stat().st_size for path in journals)
 
 
+def fresh_number(path: Path) -> int:
+    """3 for RUN-3, the newer the higher; 1 for a folder whose name ends otherwise."""
+    found = re.search(r"-([1-9]\d{0,8})$", path.name)
+    return int(found[1]) if found else 1
+
+
 def has_fresh_runs(base: Path) -> bool:
     """Whether there are runs beside `base`, of whatever identity."""
     return any((path / "run.json").is_file() for _, path in _beside(base))

@@ -50,6 +50,8 @@ class GroupCoverage:
     """Attribute -> mean values of the responses that give any."""
     thoughts: int = 0
     """Responses that carry a thought (`<think>...</think>`), which no extractor is given."""
+    unheard: int = 0
+    """Responses that begin by saying that there is nothing to hear."""
 
 
 @dataclass(frozen=True, slots=True)

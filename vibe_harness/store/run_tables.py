@@ -170,7 +170,7 @@ def read_frame(path: Path, task: str, variant: str, dimension: str) -> pd.DataFr
     names = column_names(path, ["task", "variant", *SCORED])
     groups = [name for name in names if name.startswith(GROUP_PREFIX)]
     parts = [GROUP_PREFIX + name for name in parts_of(dimension)]
-    columns = [*SCORED, *(name for name in ("answer", "thought") if name in names), *groups]
+    columns = [*SCORED, *(name for name in ("answer", "thought", "unheard") if name in names), *groups]
     try:
         rows = matching_rows(path, task, variant, parts)
         order = np.lexsort([read_column(path, name, rows).to_pandas().cat.codes for name in ("attribute", "request")])

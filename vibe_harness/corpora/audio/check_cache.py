@@ -16,8 +16,8 @@ from vibe_harness.corpora.audio.decode import BadAudio, Fault
 from vibe_harness.corpora.folders import data_folder
 from vibe_harness.records import CheckedAudio
 
-VERSION = "3"  # of the checks: raised when they measure or judge otherwise
-_ABSENT = (-1, -1)
+VERSION = "4"  # of the checks: raised when they measure or judge otherwise
+_ABSENT = (-1, -1, -1)
 _KEY = b"vibe_harness.checks"
 _FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type), "string") for field in
            dataclasses.fields(CheckedAudio)}  # fmt: skip
@@ -25,10 +25,14 @@ _FIELDS = {field.name: {"float": "float64", "int": "int64"}.get(str(field.type),
 
 @dataclass(frozen=True, slots=True)
 class CachedCheck:
-    """One file's check, and the size and time that the file had."""
+    """One file's check, and the size and times that the file had.
+
+    The time of the change of its entry (ctime) tells a file that was moved here with its old time of writing.
+    """
 
     size: int
     mtime_ns: int
+    ctime_ns: int
     result: CheckedAudio | BadAudio
 
 
@@ -37,16 +41,16 @@ def check_cached(
 ) -> Iterator[tuple[str, CachedCheck]]:
     """Each file below `root` with its check, in order: the known one where size and time still agree."""
     stale: dict[str, Path] = {}
-    stats: dict[str, tuple[int, int]] = {}
+    stats: dict[str, tuple[int, int, int]] = {}
     for file in files:
         path = root / file
         try:
             status = path.stat()
-            stats[file] = (status.st_size, status.st_mtime_ns)
+            stats[file] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         except OSError:
             stats[file] = _ABSENT  # check_audio says what is wrong
         entry = known.get(file)
-        if entry is None or (entry.size, entry.mtime_ns) != stats[file] or stats[file] == _ABSENT:
+        if entry is None or (entry.size, entry.mtime_ns, entry.ctime_ns) != stats[file] or stats[file] == _ABSENT:
             stale[file] = path
     results = check_files(list(stale.values()))
     for file in files:
@@ -91,7 +95,7 @@ def load_checks(path: Path, root: Path) -> dict[str, CachedCheck]:
             result = BadAudio(Fault(row["fault"]), row["reason"])
         else:
             result = CheckedAudio(**{name: row[name] for name in _FIELDS})
-        entries[row["file"]] = CachedCheck(row["size"], row["mtime_ns"], result)
+        entries[row["file"]] = CachedCheck(row["size"], row["mtime_ns"], row["ctime_ns"], result)
     return entries
 
 
@@ -100,11 +104,20 @@ def save_checks(path: Path, root: Path, entries: Mapping[str, CachedCheck]) -> N
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    fields = {"file": "string", "size": "int64", "mtime_ns": "int64", "fault": "string", "reason": "string", **_FIELDS}
+    fields = {
+        "file": "string",
+        "size": "int64",
+        "mtime_ns": "int64",
+        "ctime_ns": "int64",
+        "fault": "string",
+        "reason": "string",
+        **_FIELDS,
+    }
     columns: dict[str, list[object]] = {
         "file": list(entries),
         "size": [entry.size for entry in entries.values()],
         "mtime_ns": [entry.mtime_ns for entry in entries.values()],
+        "ctime_ns": [entry.ctime_ns for entry in entries.values()],
     }
     for name in ("fault", "reason", *_FIELDS):
         columns[name] = [getattr(entry.result, name, None) for entry in entries.values()]
