@@ -270,10 +270,10 @@ def test_a_leaderboard_does_not_hang_on_the_order_of_its_runs(
 
 def test_of_two_runs_of_one_question_the_one_that_says_more_is_shown(many: list[Path]) -> None:
     entries, left_out = read_entries(many, Progress(), simulated=True)
-    assert {one.path.name for one in entries if one.asked["seed"] == 0} == {"copy", "other-dimension"}
+    assert {one.path.name for one in entries if one.asked["seed"] == 0} == {"copy-2", "other-dimension"}
     told = {one.path.name: one.why for one in left_out}
-    assert told["copy-2"] == "the same run as copy, which is shown"
-    assert told["few"] == told["fewer"] == "another run of the same question as copy, which is shown"
+    assert told["copy"] == "the same run as copy-2, which is shown"
+    assert told["few"] == told["fewer"] == "another run of the same question as copy-2, which is shown"
 
 
 def test_correlations_tau_and_corpora_are_those_of_scipy(record: RunRecord) -> None:

@@ -14,13 +14,13 @@ from typing import Literal
 
 import numpy as np
 
-from vibe_harness.backends.heard_nothing import says_nothing_was_heard
 from vibe_harness.backends.protocol import Backend
 from vibe_harness.backends.word_errors import error_rate, words_of
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.schema import HearingQuestion, ModelCard
 from vibe_harness.cards.spelling import fold
 from vibe_harness.errors import EngineError
+from vibe_harness.heard_nothing import says_nothing_was_heard
 from vibe_harness.records import Generation, Outcome, Request, Waveform
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.stats.rng import random_words

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from vibe_harness.cli.closing import closing_lines, run_lines
 from vibe_harness.cli.full_table import print_full
@@ -16,7 +18,7 @@ def print_results(results: Results, folder: Path, *, full: bool = False) -> None
     """Print what a run found; every figure too if `full`. The last lines say what failed, and where the rest is."""
     simulated = " (SIMULATED: not a real model)" if results.simulated else ""
     synthetic = " (synthetic speech)" if results.corpus_synthetic else ""
-    changed = RunFolder(folder).record().config.get("model_args") or {}
+    changed = _changed(RunFolder(folder))
     arguments = f" ({', '.join(f'{name}={value}' for name, value in sorted(changed.items()))})" if changed else ""
     echo(f"{results.model}{arguments}{simulated} on {results.corpus}{synthetic}, read by {results.extractor}\n")
     print_summary(results)
@@ -24,3 +26,8 @@ def print_results(results: Results, folder: Path, *, full: bool = False) -> None
         print_full(results)
     for line in (*run_lines(results), *closing_lines(results, folder, full=full)):
         echo(line)
+
+
+def _changed(folder: RunFolder) -> Mapping[str, Any]:
+    """The model's arguments that the run set itself."""
+    return (folder.record().config.get("model_args") or {}) if folder.run_json.is_file() else {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vibe_harness.backends.heard_nothing import says_nothing_was_heard
 from vibe_harness.cards.digest import digest
 from vibe_harness.cards.loading import Task
 from vibe_harness.extraction.canonical import Canonicaliser, canonicalisers
+from vibe_harness.heard_nothing import says_nothing_was_heard
 from vibe_harness.kinds.base import kind_of
 from vibe_harness.records import Clip, Extraction, Observation, Outcome, Reading, Response
 
