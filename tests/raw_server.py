@@ -41,8 +41,9 @@ class RawServer:
     def _answer(self, connection: socket.socket) -> None:
         with connection:
             try:
-                self.requests.append(_request(connection))
-                listing = self._lists and self.requests[-1].startswith(b"GET ")
+                request = _request(connection)
+                self.requests.append(request)
+                listing = self._lists and request.startswith(b"GET ")
                 for piece in MODELS if listing else self._reply():
                     connection.sendall(piece)
                     self.sent += len(piece)
@@ -111,7 +112,8 @@ def endless_head() -> Iterator[bytes]:
 
 
 def whole(body: bytes, status: str = "200 OK", kind: str = "application/json", **headers: str) -> Iterator[bytes]:
-    """One reply as it should be."""
+    """One reply as it should be. It says that the connection is closed, or the client would ask again through it."""
+    headers = {"Connection": "close", **headers}
     yield head(status, kind, Content_Length=str(len(body)), **headers) + body
 
 
