@@ -343,3 +343,12 @@ def test_counts_that_share_a_number_are_the_same_counts(monkeypatch: pytest.Monk
     packed = permutation_test(tables, groups, permutations=300, seed=1)
     monkeypatch.setattr(batched_ntvd, "PACK_UNITS", 1_000)
     assert_same(permutation_test(tables, groups, permutations=300, seed=1), packed)
+
+
+@pytest.mark.parametrize("counts", [(4, 4, 4, 4, 4, 4), (4, 4, 4, 4, 4, 3), (40, 4, 4, 3, 9, 4)])
+def test_three_speakers_a_group_can_tell_nothing_whatever_their_numbers_of_answers(counts: tuple[int, ...]) -> None:
+    """Of 20 assignments two have the largest score: 0.10. The signs of residuals alone would promise 1/32."""
+    table = np.zeros((6, 1, 2), dtype=np.int64)
+    table[:3, 0, 0], table[3:, 0, 1] = counts[:3], counts[3:]
+    found = permutation_test([table], np.repeat([0, 1], 3), permutations=999, seed=0)
+    assert found.smallest_p == pytest.approx(0.1)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vibe_harness.errors import UserError
-from vibe_harness.store.fresh_runs import fresh_run, newest_run
+from vibe_harness.store.fresh_runs import fresh_number, fresh_run, newest_run
 
 SAME = {"model": "m"}
 
@@ -64,3 +64,8 @@ def test_a_damaged_run_is_not_passed_over_in_silence(tmp_path: Path) -> None:
     (run(tmp_path / "r-2") / "run.json").write_text("{", encoding="utf-8")
     with pytest.raises(UserError, match=r"run\.json"):
         newest_run(base, SAME)
+
+
+def test_the_number_of_a_fresh_run_is_its_folders() -> None:
+    names = {"run": 1, "run-2": 2, "run-10": 10, "run-02": 1, "a-7-b": 1, "run-": 1}
+    assert {name: fresh_number(Path(name)) for name in names} == names

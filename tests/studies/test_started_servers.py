@@ -108,6 +108,24 @@ def test_two_cards_on_one_port_are_told_before_anything_starts(
     assert not quick.folder.joinpath("runs").exists() and not quick.folder.joinpath("one").exists()
 
 
+def test_another_command_of_the_card_is_another_model(
+    environments: dict[str, Path], tones: Path, quick: QuickCommand
+) -> None:
+    """As a card whose --model-path was changed from the old checkpoint to the new one."""
+    command = (
+        "--model", "one.yaml", "--extractor", "rules", "--tasks", "advisory", "--corpus", tones, "--tau", 1,
+        "--permutations", 19, "--output-path", "run", "--allow-serve", "--no-hearing-check",
+    )  # fmt: skip
+    card(quick.folder, "one", environments["one"])
+    quick(*command, "--max-requests", 12)
+    card(quick.folder, "one", environments["one"], latency=0.001)
+    said = quick.refuses(*command)
+    assert "may load other weights" in said and "--fresh" in said and "--same-model" in said
+    assert len(lines(quick.folder / "run/responses.jsonl")) == 12
+    quick(*command, "--same-model")
+    assert len(lines(quick.folder / "run/responses.jsonl")) == 24
+
+
 @pytest.mark.slow
 def test_an_extractor_starts_its_server_too_and_a_ray_cluster_none(
     environments: dict[str, Path], tones: Path, quick: QuickCommand

@@ -120,7 +120,7 @@ def _needed(at_most: float, high: float, limit: float) -> str:
     if at_most >= limit:
         return "more speakers would not show it to be under the limit, unless the shift is smaller than it seems"
     times = ((high - at_most) / (limit - at_most)) ** 2
-    return f"about {math.ceil(10 * times) / 10:.1f} times as many speakers are needed to tell"
+    return _more_speakers(times)
 
 
 def no_worse_gates(
@@ -227,9 +227,15 @@ def _not_compared(one: Compared, after: TaskResult | None) -> set[str]:
     return left_out - {str(part.attribute) for part in parts if part.value is None and _one_answer(part)}
 
 
+def _more_speakers(times: float) -> str:
+    """A rough figure: the interval's reach is itself estimated."""
+    shown = f"{math.ceil(times):,}" if times >= 10 else f"{math.ceil(10 * times) / 10:.1f}"
+    return f"about {shown} times as many speakers are needed to tell"
+
+
 def _needed_for_margin(difference: float, upper: float, margin: float) -> str:
     """What it would take to bring the bound of growth within the margin: its reach goes with 1 / sqrt(speakers)."""
     if difference >= margin:
         return "more speakers would not show it to be within the margin, unless the growth is smaller than it seems"
     times = ((upper - difference) / (margin - difference)) ** 2
-    return f"about {math.ceil(10 * times) / 10:.1f} times as many speakers are needed to tell"
+    return _more_speakers(times)

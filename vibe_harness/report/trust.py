@@ -88,7 +88,9 @@ def _kept_by_group(task: TaskResult) -> TrustColumn:
     shares = {name: one for name, one in score.detail["kept_share_by_group"].items() if one is not None}
     low, high = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
     words = f"{worst}: {low} {shares[low]:.0%}, {high} {shares[high]:.0%}"
-    return TrustColumn("kept by group", words if differences[worst] > DIFFERENCE_LIMIT else "alike", not uneven)
+    if differences[worst] <= DIFFERENCE_LIMIT:
+        return TrustColumn("kept by group", "alike", True)
+    return TrustColumn("kept by group", words, False if uneven else None)  # apart, and perhaps by chance
 
 
 def _kept_unevenly(score: Score) -> bool:
