@@ -69,15 +69,20 @@ def command(
         if power.detectable is None:
             shown = power.reason
         else:
-            shown = f"found with {target:.0%} power from nTVD {power.detectable:.1f}"
+            shown = f"found with {target:.0%} power from a true nTVD of {power.detectable:.0f}"
         smallest = (
             "" if power.detectable is None or power.smallest_p is None else f"; p can reach {power.smallest_p:.2g}"
         )
         echo(f"{name} by {dimension} on {opened.name}: {shown}{smallest}")
     source = f"the pilot {pilot}" if pilot else f"the design, with speakers' habits of {habit:g}"
-    number = "as many answers a speaker as in the pilot" if pilot else "one answer a clip"
+    number = "as many answers a speaker as in the pilot" if pilot else "one value a clip and attribute"
     echo(f"By {simulations} simulations a point from {source}; {number}, tau {tau}, level 0.05.")
-    if pilot:
+    if not pilot:
+        echo(
+            "Where an answer gives several values (a list of hobbies), smaller shifts are found than said here: a pilot "
+            "run has them (--pilot RUN)."
+        )
+    else:
         echo(
             f"The clips of {opened.name} do not enter: with more clips a speaker than the pilot has, smaller shifts "
             "are found; with fewer, only larger ones."
