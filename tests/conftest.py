@@ -6,6 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.browser import browser as browser
@@ -17,9 +18,14 @@ from tests.run_folders import finished as finished
 from tests.run_folders import ran as ran
 from vibe_harness.stats import level
 
-# The level of a small design's test takes most of the time of a small run. A fifth of its simulations is made where it
-# is not what is tested; tests/stats makes them all.
-level.SIMULATIONS = 40
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The level of a small design's test takes most of the time of a small run. The fast part makes a fifth of its
+    simulations where it is not what is tested; tests/stats makes them all. Slow tests start processes of their own,
+    whose figures have to be the same."""
+    if config.option.markexpr == "not slow":
+        level.SIMULATIONS = 40
+
 
 # However slow or busy the machine is, a test says the same: time is no fault, draws have a seed, and no progress bar
 # comes up beside what a command says after some seconds.

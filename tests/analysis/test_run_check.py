@@ -311,7 +311,7 @@ def test_a_folder_that_takes_no_writes_is_checked_and_a_run_in_it_is_refused_in_
     assert checked.returncode == 0 and "whole" in checked.stdout, checked.stderr
     for arguments in ((*RUN, "--output-path", "out"), ("score", "out"), ("report", "out")):
         refused = command(*arguments)
-        assert refused.returncode == 2 and len(refused.stderr.splitlines()) == 1, refused.stderr
+        assert refused.returncode == 4 and len(refused.stderr.splitlines()) == 1, refused.stderr
         assert "out" in refused.stderr and "ermission" in refused.stderr
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     folder.chmod(0o755)

@@ -79,8 +79,8 @@ def command(
     echo(f"By {simulations} simulations a point from {source}; {number}, tau {tau}, level 0.05.")
     if not pilot:
         echo(
-            "Where an answer gives several values (a list of hobbies), smaller shifts are found than said here: a pilot "
-            "run has them (--pilot RUN)."
+            "Where an answer gives several values (a list of hobbies), smaller shifts are found: a pilot run has "
+            "them (--pilot RUN)."
         )
     else:
         echo(
