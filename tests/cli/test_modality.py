@@ -97,11 +97,15 @@ def test_the_three_modalities_share_no_answer(quick: Any, tones: Path, tmp_path:
         corpus = with_words(tones)
         ids = []
         for modality in ("audio", "transcript", "cascade"):
-            asked = command(tmp_path, server.url, corpus, "--modality", modality, "--output-path", modality)
+            asked = command(
+                tmp_path, server.url, corpus, "--modality", modality, "--output-path", modality, "--no-hearing-check"
+            )
             quick.json(*asked)
             ids.append({one["request"] for one in lines(tmp_path / modality / "responses.jsonl")})
         assert len(set.union(*ids)) == 3 * 24
-        refused = quick.refuses(*command(tmp_path, server.url, corpus, "--output-path", "cascade"))
+        refused = quick.refuses(
+            *command(tmp_path, server.url, corpus, "--output-path", "cascade", "--no-hearing-check")
+        )
     assert "differs in modality" in refused
 
 
