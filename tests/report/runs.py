@@ -53,7 +53,7 @@ def hostile_run(folder: Path) -> RunFolder:
 
     ask()
     records = [json.loads(line) for line in run.responses.read_text(encoding="utf-8").splitlines()]
-    for number, record in enumerate(records):
+    for number, record in enumerate(sorted(records, key=lambda one: one["clip"])):
         text = HOSTILE[number % len(HOSTILE)]
         record["text"] = f"{text}\n- Activities: {text[:200]}, chess" if text else ""
         record["outcome"] = "ok" if text else "empty"
