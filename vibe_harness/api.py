@@ -18,7 +18,7 @@ from vibe_harness.planning.config import RunConfig
 from vibe_harness.planning.prepare import prepare
 from vibe_harness.progress import Progress
 from vibe_harness.scoring.score import recorded_settings, score_run
-from vibe_harness.store.results import Results, write_results
+from vibe_harness.store.results import Results, read_verified_results, write_results
 from vibe_harness.store.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -128,9 +128,6 @@ def results(run: str | Path) -> Results:
 
     Raises UserError where there are none, or where a file of the run changed since it was scored.
     """
-    from vibe_harness.store.results import read_verified_results
-    from vibe_harness.store.run_folder import RunFolder
-
     return read_verified_results(RunFolder(Path(run)))
 
 

@@ -30,4 +30,4 @@ def print_results(results: Results, folder: Path, *, full: bool = False) -> None
 
 def _changed(folder: RunFolder) -> Mapping[str, Any]:
     """The model's arguments that the run set itself."""
-    return (folder.record().config.get("model_args") or {}) if folder.run_json.is_file() else {}
+    return folder.record().model_args if folder.run_json.is_file() else {}

@@ -31,7 +31,7 @@ def number(score: Score, value: float | None) -> str:
     """One of a score's figures, with as many decimals as they all have; empty for None."""
     if value is None:
         return ""
-    decimals = presentation_of(score.metric).decimals(score.value, *(score.interval or ()))
+    decimals = presentation_of(score.metric).decimals_of(score)
     return f"{value:.{decimals}f}"
 
 

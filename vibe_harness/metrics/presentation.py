@@ -68,6 +68,10 @@ class Presentation:
             return self.digits
         return 3 if all(abs(figure) <= 2 for figure in figures if figure is not None) else 1
 
+    def decimals_of(self, score: Score) -> int:
+        """How many decimals a score and its interval are shown with."""
+        return self.decimals(score.value, *(score.interval or ()))
+
 
 def percentage(title: str, neutral: float | None = None) -> Presentation:
     """Of a metric whose figures are shares in per cent."""

@@ -49,6 +49,6 @@ def _scores(cell: Cell, column: Column) -> Iterator[Score]:
 def _row(column: Column, row: Row, cell: Cell, score: Score) -> AttributeRow:
     shown = presentation_of(score.metric)
     name = f"{column.label}: {(score.attribute or '').replace('_', ' ')}"
-    digits = shown.decimals(score.value, *(score.interval or ()))
+    digits = shown.decimals_of(score)
     extra = {one.heading: one.text(score) for one in shown.columns}
     return AttributeRow(name, column, row, cell, score, digits, extra)

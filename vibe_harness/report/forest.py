@@ -74,7 +74,7 @@ def ends_of(scores: Sequence[Score]) -> list[float | None]:
 def marks_of(score: Score, axis: Axis) -> Marks:
     """The marks of a score."""
     shown = presentation_of(score.metric)
-    digits = shown.decimals(score.value, *(score.interval or ()))
+    digits = shown.decimals_of(score)
     name = "raw score" if shown.role == "shift" else shown.title
 
     def place(value: float | None) -> float | None:

@@ -97,14 +97,9 @@ def percent(share: float | None) -> str:
     return "" if share is None else f"{share:.0%}"
 
 
-def digits_of(metric: str, *values: float | None) -> int:
-    """Decimals that figures of a metric are told with."""
-    return presentation_of(metric).decimals(*values)
-
-
 def score_digits(score: Score) -> int:
-    """`digits_of` a score."""
-    return digits_of(score.metric, score.value, *(score.interval or ()))
+    """How many decimals a score is shown with, by its metric."""
+    return presentation_of(score.metric).decimals_of(score)
 
 
 def value_words(score: Score) -> str:

@@ -50,9 +50,10 @@ def _answers(record: RunRecord, results: Results, served: Sequence[str]) -> Iter
     card = record.model
     revision = f", revision {escaped(card.revision)}" if card.revision else ""
     as_served = f", served as {escaped(_listed(served))}" if served and served != [card.id] else ""
-    changed = record.config.get("model_args") or {}
     given_args = [
-        f"{name} = {value}" for name, value in sorted(changed.items()) if name not in ("base_url", "api_key_env")
+        f"{name} = {value}"
+        for name, value in sorted(record.model_args.items())
+        if name not in ("base_url", "api_key_env")
     ]
     with_args = f", with {escaped(_listed(given_args))}" if given_args else ""
     tasks = [escaped(task.card.task) + _cited(TASK_PAPERS.get(task.card.task)) for task in record.tasks]

@@ -157,7 +157,7 @@ def _lead(column: Column, cell: Cell, score: Score, axis: Axis) -> FigureRow:
 
 def _figures(score: Score, adjusted_p: float | None) -> str:
     shown = presentation_of(score.metric)
-    digits = shown.decimals(score.value, *(score.interval or ()))
+    digits = shown.decimals_of(score)
     told = [] if score.value is None else [f"{shown.title} {number(score.value, digits)}"]
     if score.null_p95 is not None:
         told.append(f"chance reaches {number(score.null_p95, digits)}")
@@ -171,7 +171,7 @@ def _rows(asked: AskedTask) -> Iterator[dict[str, Any]]:
     for score in asked.result.scores:
         shown = presentation_of(score.metric)
         cell = asked.cells.get(score.metric) if score.attribute is None else None
-        digits = shown.decimals(score.value, *(score.interval or ()))
+        digits = shown.decimals_of(score)
         value = "undefined" if score.value is None else number(score.value, digits)
         yield {
             "name": _name(asked.name, score),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from vibe_harness.records import Outcome, Score
-from vibe_harness.scoring.reliability import DIFFERENCE_LIMIT, WITHOUT_VALUE_LIMIT
+from vibe_harness.scoring.reliability import DIFFERENCE_LIMIT, WITHOUT_VALUE_LIMIT, differs
 from vibe_harness.stats.adjust import ALPHA
 from vibe_harness.store.results import Results, TaskResult
 
@@ -96,8 +96,7 @@ def _kept_by_group(task: TaskResult) -> TrustColumn:
 def _kept_unevenly(score: Score) -> bool:
     """More than 5 points apart and an adjusted p under 0.05, the rule by which a score is not reliable."""
     found = score.detail.get("filter") or {}
-    points, p_value = found.get("kept_difference"), found.get("kept_p")
-    return points is not None and points > DIFFERENCE_LIMIT and p_value is not None and p_value < ALPHA
+    return differs(found.get("kept_difference"), found.get("kept_p"))
 
 
 def _speakers(task: TaskResult) -> TrustColumn:

@@ -142,7 +142,7 @@ def _figures(score: Score) -> str:
     if shown.role == "shift":
         chance = "" if score.null_p95 is None else f", chance reaches {score.null_p95:.0f}"
         return f"raw score {score.value:.0f} of 100{chance}"
-    digits, unit = shown.decimals(score.value, *(score.interval or ())), f" {shown.unit}" if shown.unit else ""
+    digits, unit = shown.decimals_of(score), f" {shown.unit}" if shown.unit else ""
     ends = score.interval
     interval = "" if ends is None else f" (95 % interval {ends[0]:.{digits}f} to {ends[1]:.{digits}f})"
     return f"{shown.title} {score.value:.{digits}f}{unit}{interval}"

@@ -66,7 +66,7 @@ def filter_warnings(scores: Sequence[Score], tau: int) -> list[str]:
         found = score.detail.get("filter")
         if found is None:
             continue
-        if _differs(found["kept_difference"], found["kept_p"]):
+        if differs(found["kept_difference"], found["kept_p"]):
             shares = {name: one for name, one in score.detail["kept_share_by_group"].items() if one is not None}
             most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
             warnings.append(
@@ -74,7 +74,7 @@ def filter_warnings(scores: Sequence[Score], tau: int) -> list[str]:
                 f"the values of {least} and {shares[most]:.0%} of {most} (adjusted p {found['kept_p']:.3g}): take more "
                 "clips, or set a lower --tau"
             )
-        if _differs(found["left_out_shift"], found["left_out_p"]):
+        if differs(found["left_out_shift"], found["left_out_p"]):
             warnings.append(
                 f"{score.attribute}: the values seen under {tau} times, {found['left_out_share']:.0%} of all, differ "
                 f"between the groups (nTVD {found['left_out_ntvd']:.0f} among themselves, "
@@ -84,7 +84,8 @@ def filter_warnings(scores: Sequence[Score], tau: int) -> list[str]:
     return warnings
 
 
-def _differs(points: float | None, p_value: float | None) -> bool:
+def differs(points: float | None, p_value: float | None) -> bool:
+    """Whether groups are more than DIFFERENCE_LIMIT points apart, and by more than chance."""
     return points is not None and points > DIFFERENCE_LIMIT and p_value is not None and p_value < ALPHA
 
 
@@ -99,9 +100,7 @@ def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings
     tables = []
     for name in names:
         rows = frame[frame["attribute"] == name]
-        counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
-        np.add.at(counts, (speakers.of(rows), (rows["reading"] == Reading.VALUE).to_numpy().astype(np.int64)), 1)
-        tables.append(counts)
+        tables.append(_counts_of(rows, (rows["reading"] == Reading.VALUE).to_numpy(), speakers))
     strata = strata_codes(frame, speakers, settings.speaker_strata)
     tests = coverage_tests(tables, speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
     if not any(test.difference is not None and test.difference > DIFFERENCE_LIMIT for test in tests):
@@ -110,7 +109,7 @@ def missing_by_group(frame: pd.DataFrame, speakers: Speakers, settings: Settings
     return [
         f"{name}: the share without a value differs by {test.difference:.0f} points between groups (adjusted p {p:.3g})"
         for name, test, p in zip(names, tests, p_values, strict=True)
-        if test.difference is not None and test.difference > DIFFERENCE_LIMIT and p is not None and p < ALPHA
+        if differs(test.difference, p)
     ]
 
 
@@ -138,11 +137,17 @@ def answers_in_doubt(frame: pd.DataFrame, speakers: Speakers, settings: Settings
 def _differs_by_group(requests: pd.DataFrame, flag: NDArray[np.bool_], speakers: Speakers, settings: Settings) -> bool:
     from vibe_harness.stats.coverage import coverage_tests
 
-    counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
-    np.add.at(counts, (speakers.of(requests), flag.astype(np.int64)), 1)
+    counts = _counts_of(requests, flag, speakers)
     strata = strata_codes(requests, speakers, settings.speaker_strata)
     [test] = coverage_tests([counts], speakers.codes, strata, permutations=settings.permutations, seed=settings.seed)
-    return _differs(test.difference, test.p_value)
+    return differs(test.difference, test.p_value)
+
+
+def _counts_of(rows: pd.DataFrame, flag: NDArray[np.bool_], speakers: Speakers) -> NDArray[np.int64]:
+    """(S, 2): each speaker's rows without and with the flag."""
+    counts = np.zeros((len(speakers.names), 2), dtype=np.int64)
+    np.add.at(counts, (speakers.of(rows), flag.astype(np.int64)), 1)
+    return counts
 
 
 def missing_by_share(frame: pd.DataFrame) -> list[str]:

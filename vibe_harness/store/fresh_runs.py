@@ -11,6 +11,8 @@ from vibe_harness.errors import UserError
 from vibe_harness.store.atomic_files import read_json
 from vibe_harness.store.run_folder import RunFolder
 
+NUMBER = r"-([1-9]\d{0,8})"  # how the name of a further run ends
+
 
 def newest_run(base: Path, identity: Mapping[str, Any]) -> Path:
     """The folder that a command without `--fresh` goes on with.
@@ -48,7 +50,7 @@ def is_unanswered(folder: RunFolder) -> bool:
 
 def fresh_number(path: Path) -> int:
     """3 for RUN-3, the newer the higher; 1 for a folder whose name ends otherwise."""
-    found = re.search(r"-([1-9]\d{0,8})$", path.name)
+    found = re.search(NUMBER + "$", path.name)
     return int(found[1]) if found else 1
 
 
@@ -59,7 +61,7 @@ def has_fresh_runs(base: Path) -> bool:
 
 def _beside(base: Path) -> Iterator[tuple[int, Path]]:
     """Number and path of what has the name of a further run."""
-    form = re.compile(re.escape(base.name) + r"-([1-9]\d{0,8})")
+    form = re.compile(re.escape(base.name) + NUMBER)
     if base.parent.is_dir():
         for path in base.parent.iterdir():
             match = form.fullmatch(path.name)

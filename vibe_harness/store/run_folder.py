@@ -69,6 +69,11 @@ class RunRecord:
     config: Mapping[str, Any] = field(default_factory=dict)  # the options that differ from their default
 
     @property
+    def model_args(self) -> Mapping[str, Any]:
+        """The arguments that the run gave its model over those on the card."""
+        return self.config.get("model_args") or {}
+
+    @property
     def made_with(self) -> str:
         """The version of the harness that made the run."""
         versions = self.machine.get("versions")
